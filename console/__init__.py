@@ -1,0 +1,1 @@
+"""Sendonce: a console that sends e-mail exactly as often as it should be sent. Importing it starts nothing."""

@@ -1,0 +1,25 @@
+"""The `sendonce` command. Each module adds the commands of one area to `cli`."""
+
+import sys
+
+import click
+
+from console.cli.root import cli
+from console.errors import SendonceError
+
+__all__ = ["cli", "main"]
+
+
+def main() -> None:
+    """Runs the command; a user's mistake is one sentence on stderr and exit code 1 (2 for wrong usage)."""
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except SendonceError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

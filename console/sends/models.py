@@ -1,0 +1,174 @@
+"""Tables of the ledger: sends, their attempts, the triggers that asked for them, the types they belong to."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    SmallInteger,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from console.audience.models import EMAIL_LOWER
+from console.db import IDENTITY, Base
+
+
+class MessageType(Base):
+    """How messages of one kind are treated."""
+
+    __tablename__ = "message_types"
+    __table_args__ = (
+        CheckConstraint("lane IN ('urgent','normal','bulk')", name="lane"),
+        CheckConstraint("in_doubt_policy IN ('hold','resend')", name="in_doubt_policy"),
+        CheckConstraint("attempt_cap > 0 AND age_cap_s > 0", name="caps"),
+        {"comment": "How messages of one kind are treated."},
+    )
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    name: Mapped[str] = mapped_column(primary_key=True, comment="The type's name; each account has 'campaign'.")
+    lane: Mapped[str] = mapped_column(server_default=text("'bulk'"), comment="urgent, normal or bulk.")
+    in_doubt_policy: Mapped[str] = mapped_column(
+        server_default=text("'hold'"), comment="hold: stay in doubt; resend: hand over again (at least once)."
+    )
+    attempt_cap: Mapped[int] = mapped_column(
+        SmallInteger, server_default=text("12"), comment="Attempts after which a send is a dead letter."
+    )
+    age_cap_s: Mapped[int] = mapped_column(
+        server_default=text("345600"),
+        comment="Seconds from first being due after which a send is a dead letter; 4 days (RFC 5321, 4.5.4.1).",
+    )
+
+
+class Send(Base):
+    """One message to one recipient. The row is the reservation; sends/states.py says how it moves."""
+
+    __tablename__ = "sends"
+    __table_args__ = (
+        ForeignKeyConstraint(["account_id", "campaign_id"], ["campaigns.account_id", "campaigns.id"]),
+        ForeignKeyConstraint(["account_id", "subscriber_id"], ["subscribers.account_id", "subscribers.id"]),
+        CheckConstraint("lane IN ('urgent','normal','bulk')", name="lane"),
+        CheckConstraint(
+            "status IN ('queued','sending','sent','failed','in_doubt','dead','suppressed','cancelled','expired')",
+            name="status",
+        ),
+        CheckConstraint("status <> 'sending' OR claimed_by IS NOT NULL", name="claimed"),
+        UniqueConstraint("account_id", "dedupe_key"),
+        UniqueConstraint("account_id", "campaign_id", "subscriber_id"),
+        # Address before campaign: the same index finds all that one person got.
+        UniqueConstraint("account_id", "email_lower", "campaign_id"),
+        # Exactly the ORDER BY of the claim (dispatch/recorder.py), or the planner walks past every sent row.
+        Index(
+            "sends_queued_idx", "account_id", "campaign_id", "due_at", "id", postgresql_where=text("status = 'queued'")
+        ),
+        Index("sends_sending_idx", "claimed_by", postgresql_where=text("status = 'sending'")),
+        # The states that few rows are in; sent rows never enter it.
+        Index(
+            "sends_exception_idx",
+            "account_id",
+            "campaign_id",
+            "status",
+            "id",
+            postgresql_where=text("status IN ('failed','in_doubt','dead','suppressed','cancelled','expired')"),
+        ),
+        {
+            "comment": "The ledger: one row a message; the row is the reservation, the queue entry and the record.",
+            "postgresql_with": {"fillfactor": "70"},
+        },
+    )
+
+    account_id: Mapped[int] = mapped_column(primary_key=True, comment="The owner.")
+    id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The send's number.")
+    campaign_id: Mapped[int | None] = mapped_column(comment="The campaign, when it came from one.")
+    subscriber_id: Mapped[int | None] = mapped_column(comment="The subscriber, when it came from a campaign.")
+    email: Mapped[str] = mapped_column(comment="The address that the message goes to.")
+    email_lower: Mapped[str] = mapped_column(EMAIL_LOWER, comment="The address, normalised (audience/address.py).")
+    lane: Mapped[str] = mapped_column(comment="urgent, normal or bulk; lanes never wait for one another.")
+    dedupe_key: Mapped[str] = mapped_column(
+        comment="The event's stable name; for a campaign the job_id, campaign:{campaign_id}:{subscriber_id}."
+    )
+    status: Mapped[str] = mapped_column(server_default=text("'queued'"), comment="The state (sends/states.py).")
+    due_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="Not to be claimed before.")
+    first_due_at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="When it was first due; the age cap counts from here."
+    )
+    attempt_no: Mapped[int] = mapped_column(
+        SmallInteger, server_default=text("0"), comment="Attempts so far: hand-overs and refusals before one."
+    )
+    interrupted_count: Mapped[int] = mapped_column(
+        SmallInteger, server_default=text("0"), comment="Claims that ended with the worker's death before a hand-over."
+    )
+    claimed_by: Mapped[int | None] = mapped_column(comment="The worker that claimed it last; fences its outcomes.")
+    claimed_at: Mapped[datetime | None] = mapped_column(comment="When it was claimed last.")
+    handed_over_at: Mapped[datetime | None] = mapped_column(
+        comment="The mark, set just before the final dot of this attempt; empty: surely not handed over."
+    )
+    finished_at: Mapped[datetime | None] = mapped_column(comment="When it reached a final state.")
+    message_id: Mapped[str] = mapped_column(comment="The Message-ID with its brackets; the same in every attempt.")
+    dated_at: Mapped[datetime | None] = mapped_column(comment="The Date field, set at the first claim, then kept.")
+    merge_values: Mapped[dict[str, Any]] = mapped_column(
+        server_default=text("'{}'"), comment="The subscriber's values of the fields that the content uses, as approved."
+    )
+    correlation_id: Mapped[str] = mapped_column(comment="Follows one trigger to the provider's id.")
+    provider_reply: Mapped[str | None] = mapped_column(comment="The last words of the provider, or why there are none.")
+    provider_id: Mapped[str | None] = mapped_column(comment="The provider's own id for the message.")
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was reserved.")
+
+
+class Attempt(Base):
+    """One hand-over, or a refusal before it, with what the provider said."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        ForeignKeyConstraint(["account_id", "send_id"], ["sends.account_id", "sends.id"]),
+        CheckConstraint("outcome IN ('accepted','deferred','refused','no_answer')", name="outcome"),
+        {"comment": "Each hand-over, or refusal before one, with the provider's words."},
+    )
+
+    account_id: Mapped[int] = mapped_column(primary_key=True, comment="The owner.")
+    send_id: Mapped[int] = mapped_column(primary_key=True, comment="The send.")
+    attempt_no: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False, comment="From 1.")
+    worker_id: Mapped[int] = mapped_column(comment="The worker that made it.")
+    provider: Mapped[str] = mapped_column(comment="The provider's name in our registry.")
+    outcome: Mapped[str] = mapped_column(comment="accepted, deferred, refused or no_answer (then: in doubt).")
+    phase: Mapped[str] = mapped_column(comment="Where it ended: mail, rcpt, data, body, end, compose, recovery.")
+    code: Mapped[int | None] = mapped_column(SmallInteger, comment="Reply code, such as 250 or 451.")
+    enhanced: Mapped[str | None] = mapped_column(comment="Enhanced status code (RFC 3463), such as 4.2.2.")
+    reply: Mapped[str | None] = mapped_column(comment="The provider's words, all lines, cut at 2,000 characters.")
+    claimed_at: Mapped[datetime | None] = mapped_column(comment="When its claim was made.")
+    handed_over_at: Mapped[datetime | None] = mapped_column(comment="The mark; empty when it ended before one.")
+    ended_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When the outcome was recorded.")
+
+
+class Trigger(Base):
+    """One request to send, whoever made it."""
+
+    __tablename__ = "triggers"
+    __table_args__ = (
+        ForeignKeyConstraint(["account_id", "campaign_id"], ["campaigns.account_id", "campaigns.id"]),
+        CheckConstraint(
+            "source IN ('web_request','webhook','cron','background_job','manual_admin','api','sql','import')",
+            name="source",
+        ),
+        CheckConstraint(
+            "decision IN ('accepted','duplicate_suppressed','duplicate_observed','suppressed','refused')",
+            name="decision",
+        ),
+        Index(None, "account_id", "campaign_id", postgresql_where=text("campaign_id IS NOT NULL")),
+        {"comment": "Each request to send. A campaign's start is one trigger for all its recipients."},
+    )
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The trigger's number.")
+    at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it came.")
+    source: Mapped[str] = mapped_column(comment="Who asked: web_request, webhook, cron, background_job, ...")
+    code_path: Mapped[str] = mapped_column(comment="Which code asked: a service and function name.")
+    correlation_id: Mapped[str] = mapped_column(comment="Follows it to the provider's id.")
+    campaign_id: Mapped[int | None] = mapped_column(comment="The campaign that it started.")
+    send_id: Mapped[int | None] = mapped_column(comment="The send that it made or met.")
+    decision: Mapped[str] = mapped_column(comment="accepted, duplicate_suppressed, duplicate_observed, ...")

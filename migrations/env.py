@@ -1,0 +1,30 @@
+"""Runs the migrations on the connection that console/schema.py hands over, or renders them as SQL."""
+
+from alembic import context
+from sqlalchemy import text
+
+import console.accounts.models
+import console.audience.models
+import console.campaigns.models
+import console.dispatch.models
+import console.sends.models  # noqa: F401 - each import declares its tables
+from console.db import Base
+
+LOCK_TIMEOUT = "5s"
+
+
+def run() -> None:
+    connection = context.config.attributes["connection"]
+    context.configure(
+        connection=connection,
+        target_metadata=Base.metadata,
+        compare_type=True,
+        compare_server_default=True,
+        transaction_per_migration=True,
+    )
+    with context.begin_transaction():
+        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
+        context.run_migrations()
+
+
+run()
