@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from console.errors import ConfigError
+from console.files import make_data_dir, write_once
 
 DEVELOPMENT_KEY = "sendonce-development-key"
 RATE_PERIODS_S = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -186,28 +187,11 @@ def _secret_key(given: str, *, data_dir: Path, debug: bool) -> str:
         return given
     path = data_dir / "secret_key"
     try:
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write_once(path, secrets.token_urlsafe(48))
+        make_data_dir(data_dir)
+        write_once(path, secrets.token_urlsafe(48))
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"SENDONCE_DATA_DIR: the secret key {path} can't be made or read: {error}.") from None
     if len(key) < 16:
         raise ConfigError(f"The secret key in {path} is empty or too short; delete the file to have a new one made.")
     return key
-
-
-def _write_once(path: Path, text: str) -> None:
-    """Makes the file with mode 0600 unless it is there; whole or not at all, also when two processes start at once."""
-    if path.exists():
-        return
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(text + "\n")
-        # link() fails when another process was first; its key is then the one that both use.
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()

@@ -1,10 +1,23 @@
-"""The embedded PostgreSQL: started in the data directory when no database URL is given, shared by all processes there."""
+"""The embedded PostgreSQL, shared: started by the first process that needs it, stopped by the last one that used it.
 
+Each process that uses the server holds a shared lock; whoever leaves and gets the lock for itself alone is the last.
+Starting and stopping happen under a second lock. The system drops both locks of a process that is killed.
+"""
+
+import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import psycopg
+
+from console import placement
 from console.config import Settings
 from console.errors import DatabaseError
+from console.postgres import Server, open_private
+
+DATABASE = "sendonce"
 
 
 @contextmanager
@@ -13,6 +26,52 @@ def database_url(settings: Settings) -> Iterator[str]:
 
     Raises: DatabaseError when the embedded server can't be started, with the reason.
     """
-    if settings.database_url is None:
-        raise DatabaseError("The embedded server is not built yet; set SENDONCE_DATABASE_URL.")
-    yield settings.database_url
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    try:
+        place = placement.find(settings.data_dir)
+        users = open_private(place.home / "users.lock", os.O_RDWR)
+    except OSError as error:
+        raise DatabaseError(f"The embedded database has no place in {settings.data_dir}: {error}.") from error
+    try:
+        with _in_use(Server(place), users=users, start_lock=place.home / "start.lock") as url:
+            yield url
+    finally:
+        os.close(users)
+
+
+@contextmanager
+def _in_use(server: Server, *, users: int, start_lock: Path) -> Iterator[str]:
+    with _locked(start_lock):
+        try:
+            server.start()
+            server.make_database(DATABASE)
+        except (OSError, psycopg.Error) as error:
+            raise DatabaseError(f"The embedded PostgreSQL can't be started: {error}.") from error
+        fcntl.flock(users, fcntl.LOCK_SH)
+        url = server.url(DATABASE)
+    try:
+        yield url
+    finally:
+        with _locked(start_lock):
+            if _is_last(users):
+                server.stop()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = open_private(path, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_last(users: int) -> bool:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
