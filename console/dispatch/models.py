@@ -9,13 +9,13 @@ from console.db import IDENTITY, Base
 
 
 class Worker(Base):
-    """One start of one sending process; a new row at every start."""
+    """One sending thread of a process, from its start to its end; a new row at every start."""
 
     __tablename__ = "workers"
     __table_args__ = (
         CheckConstraint("status IN ('alive','draining','stopped','dead')", name="status"),
         Index(None, "heartbeat_at", postgresql_where=text("status IN ('alive','draining')")),
-        {"comment": "Sending processes, one row a start."},
+        {"comment": "Sending threads of all processes, one row a start."},
     )
 
     id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The worker's identity, new at every start.")

@@ -1,0 +1,132 @@
+"""The campaigns that a pump takes its rows from, in turn; each with its compiled content and its place in the queue."""
+
+from dataclasses import dataclass, field
+
+from psycopg import Connection
+
+from console.audience.unsubscribe import make_token
+from console.config import Settings
+from console.content.compile import Compiled, compile_content
+from console.content.fill import Headers, Recipient, fill
+from console.content.source import Source
+from console.dispatch import recorder, store
+from console.dispatch.recorder import Claimed, Position
+from console.dispatch.store import Job
+from console.providers.base import Message
+
+# Rows that came back to the queue lie behind the place that the pump has reached; this often it looks from the start.
+SWEEP_EVERY_S = 5.0
+
+
+@dataclass(slots=True)
+class Line:
+    """One campaign as a pump sees it."""
+
+    job: Job
+    compiled: Compiled
+    headers: Headers
+    after: Position = recorder.QUEUE_START
+    swept_at: float = 0.0
+    rests_until: float = field(default=0.0)
+
+    def compose(self, claimed: Claimed, settings: Settings) -> Message:
+        """Fills the message for one recipient: the same bytes in every attempt.
+
+        Raises: Unfillable with the reason, for this recipient alone.
+        """
+        token = make_token(
+            settings.secret_key,
+            account_id=claimed.account_id,
+            list_id=self.job.list_id,
+            subscriber_id=claimed.subscriber_id,
+            send_id=claimed.id,
+        )
+        recipient = Recipient(
+            email=claimed.email,
+            values=claimed.merge_values,
+            message_id=claimed.message_id,
+            dated_at=claimed.dated_at,
+            unsubscribe_url=f"{settings.base_url}/audience/unsubscribe/{token}",
+        )
+        filled = fill(self.compiled, recipient, self.headers)
+        return Message(filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8)
+
+
+class JobBook:
+    """What there is to send, read again at every tick and at every wake-up."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._lines: dict[tuple[int, int, int], Line] = {}
+        self._read_at = float("-inf")
+        self._turn = 0
+
+    def wake(self) -> None:
+        """Somebody has committed new work."""
+        self._read_at = float("-inf")
+
+    def claim(
+        self, connection: Connection, *, worker_id: int, limit: int, slot: int, now: float
+    ) -> tuple[Line | None, list[Claimed]]:
+        """Claims from the next campaign in turn that has due rows; (None, []) when none has."""
+        self._refresh(connection, now)
+        lines = list(self._lines.values())
+        for step in range(len(lines)):
+            line = lines[(self._turn + step) % len(lines)]
+            if line.rests_until > now:
+                continue
+            claimed, found = self._claim_from(line, connection, worker_id=worker_id, limit=limit, slot=slot, now=now)
+            if found:
+                self._turn += step + 1
+                return line, claimed
+            line.rests_until = now + self._settings.tick_s
+        return None, []
+
+    def _claim_from(
+        self, line: Line, connection: Connection, *, worker_id: int, limit: int, slot: int, now: float
+    ) -> tuple[list[Claimed], bool]:
+        if now - line.swept_at > SWEEP_EVERY_S:
+            line.after, line.swept_at = recorder.QUEUE_START, now
+        while True:
+            started_after = line.after
+            claimed, last = recorder.claim(
+                connection,
+                worker_id=worker_id,
+                account_id=line.job.account_id,
+                campaign_id=line.job.campaign_id,
+                list_id=line.job.list_id,
+                age_cap_s=line.job.age_cap_s,
+                limit=limit,
+                after=started_after,
+                slot=slot,
+            )
+            if last is not None:
+                line.after = last
+                return claimed, True
+            if started_after == recorder.QUEUE_START:
+                return [], False
+            line.after, line.swept_at = recorder.QUEUE_START, now
+
+    def _refresh(self, connection: Connection, now: float) -> None:
+        if now - self._read_at < self._settings.tick_s:
+            return
+        self._read_at = now
+        lines = {}
+        for job in store.jobs(connection):
+            key = (job.account_id, job.campaign_id, job.version)
+            line = self._lines.get(key)
+            if line is None:
+                line = self._open(connection, job)
+            line.job, line.rests_until = job, 0.0
+            lines[key] = line
+        self._lines = lines
+
+    def _open(self, connection: Connection, job: Job) -> Line:
+        subject, sender, html, text = store.content(connection, job)
+        compiled = compile_content(Source(subject=subject, sender=sender, html=html, text=text))
+        host = self._settings.base_url.partition("://")[2].partition("/")[0].partition(":")[0]
+        headers = Headers(
+            list_id=f"list-{job.list_id}.{job.account_slug}.{host}",
+            feedback_id=f"{job.campaign_id}:{job.account_slug}:campaign:sendonce",
+        )
+        return Line(job=job, compiled=compiled, headers=headers)

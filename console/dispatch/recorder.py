@@ -1,0 +1,246 @@
+"""The three commits of a hand-over: the claim, the mark (with the outcomes of messages that are through), nothing else.
+
+One statement is one transaction is one round trip (the connection commits each by itself), so several messages share
+one commit. The states in these statements are literals: a bound list would hide the partial indexes from the
+planner. tests/sends/test_states.py holds them against sends/states.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from psycopg import Connection
+
+from console.sends.states import State
+
+# A row's place in the queue: (due_at, id).
+Position = tuple[datetime, int]
+QUEUE_START: Position = (datetime.min.replace(tzinfo=UTC), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A row that this worker holds."""
+
+    account_id: int
+    campaign_id: int
+    id: int
+    worker_id: int  # the identity that the claim was made under; fences mark and outcome
+    email: str
+    subscriber_id: int
+    attempt_no: int  # before this attempt
+    message_id: str
+    dated_at: datetime
+    merge_values: dict[str, Any]
+    first_due_at: datetime
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a claimed row. `outcome` None: surely not handed over and nothing said about it."""
+
+    claimed: Claimed
+    status: State
+    was_marked: bool
+    outcome: str | None = None  # accepted, deferred, refused, no_answer
+    phase: str = ""
+    code: int | None = None
+    enhanced: str | None = None
+    reply: str | None = None
+    provider_id: str | None = None
+    wait_s: float | None = None
+
+    @property
+    def attempt_no_before(self) -> int:
+        """The attempt number that the row has now, if it is still ours: the mark has counted one."""
+        return self.claimed.attempt_no + self.was_marked
+
+    @property
+    def attempt_no_after(self) -> int:
+        return self.claimed.attempt_no + (self.outcome is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What one flush did: the send ids whose outcome went in, and those that may now be handed over."""
+
+    done: set[int] = field(default_factory=set)
+    marked: set[int] = field(default_factory=set)
+
+
+_CLAIM = """
+WITH picked AS MATERIALIZED (
+    SELECT s.account_id, s.id, s.email_lower
+      FROM sends s
+     WHERE s.account_id = %(account_id)s AND s.campaign_id = %(campaign_id)s AND s.status = 'queued'
+       AND s.due_at <= now() AND (s.due_at, s.id) > (%(after_due_at)s, %(after_id)s)
+       AND EXISTS (SELECT FROM campaigns c
+                    WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')
+     ORDER BY s.due_at, s.id
+     LIMIT %(limit)s
+       FOR UPDATE OF s SKIP LOCKED
+), judged AS (
+    SELECT p.account_id, p.id,
+           (SELECT x.kind || ': ' || x.reason FROM suppressions x
+             WHERE x.account_id = p.account_id AND x.email_lower = p.email_lower
+               AND (x.list_id IS NULL OR x.list_id = %(list_id)s)
+             LIMIT 1) AS suppression
+      FROM picked p
+), moved AS (
+    UPDATE sends s
+       SET status = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed'
+                         WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s) THEN 'dead'
+                         ELSE 'sending' END,
+           provider_reply = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed after queueing: ' || j.suppression
+                                 WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s)
+                                 THEN concat_ws('; ', 'gave up: too old', s.provider_reply)
+                                 ELSE s.provider_reply END,
+           finished_at = CASE WHEN j.suppression IS NOT NULL THEN now() END,
+           claimed_by = %(worker_id)s, claimed_at = now(), handed_over_at = NULL,
+           dated_at = COALESCE(s.dated_at, now())
+      FROM judged j
+     WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
+    RETURNING s.account_id, s.campaign_id, s.id, s.claimed_by, s.email, s.subscriber_id, s.attempt_no, s.message_id,
+              s.dated_at, s.merge_values, s.first_due_at, s.due_at, s.status
+), counted AS (
+    INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, queued, sending, suppressed, dead)
+    SELECT %(account_id)s, %(campaign_id)s, %(slot)s, -count(*), count(*) FILTER (WHERE status = 'sending'),
+           count(*) FILTER (WHERE status = 'suppressed'), count(*) FILTER (WHERE status = 'dead')
+      FROM moved HAVING count(*) > 0
+        ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
+       SET queued = c.queued + excluded.queued, sending = c.sending + excluded.sending,
+           suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
+)
+SELECT * FROM moved ORDER BY due_at, id
+"""
+
+_RECORD = """
+WITH o AS (
+    SELECT * FROM unnest(%(o_account_id)s::bigint[], %(o_id)s::bigint[], %(o_worker_id)s::bigint[],
+                         %(o_before)s::smallint[], %(o_after)s::smallint[], %(o_status)s::text[],
+                         %(o_outcome)s::text[], %(o_phase)s::text[], %(o_code)s::smallint[], %(o_enhanced)s::text[],
+                         %(o_reply)s::text[], %(o_provider_id)s::text[], %(o_wait_s)s::float8[])
+        AS t (account_id, id, worker_id, before, after, status, outcome, phase, code, enhanced, reply, provider_id,
+              wait_s)
+), done AS (
+    UPDATE sends s
+       SET status = o.status, attempt_no = o.after,
+           due_at = CASE WHEN o.wait_s IS NULL THEN s.due_at ELSE now() + make_interval(secs => o.wait_s) END,
+           provider_reply = COALESCE(o.reply, s.provider_reply),
+           provider_id = COALESCE(o.provider_id, s.provider_id),
+           finished_at = CASE WHEN o.status IN ('sent', 'failed') THEN now() END
+      FROM o
+     WHERE s.account_id = o.account_id AND s.id = o.id AND s.status = 'sending' AND s.claimed_by = o.worker_id
+       AND s.attempt_no = o.before
+    RETURNING s.account_id, s.id, s.campaign_id, s.status, s.claimed_at, s.handed_over_at, o.after, o.worker_id,
+              o.outcome, o.phase, o.code, o.enhanced, o.reply
+), tried AS (
+    INSERT INTO attempts (account_id, send_id, attempt_no, worker_id, provider, outcome, phase, code, enhanced, reply,
+                          claimed_at, handed_over_at)
+    SELECT account_id, id, after, worker_id, %(provider)s, outcome, phase, code, enhanced, reply, claimed_at,
+           handed_over_at
+      FROM done WHERE outcome IS NOT NULL
+), counted AS (
+    INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, sending, queued, sent, failed, dead, in_doubt)
+    SELECT account_id, campaign_id, %(slot)s, -count(*), count(*) FILTER (WHERE status = 'queued'),
+           count(*) FILTER (WHERE status = 'sent'), count(*) FILTER (WHERE status = 'failed'),
+           count(*) FILTER (WHERE status = 'dead'), count(*) FILTER (WHERE status = 'in_doubt')
+      FROM done WHERE campaign_id IS NOT NULL GROUP BY account_id, campaign_id
+        ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
+       SET sending = c.sending + excluded.sending, queued = c.queued + excluded.queued, sent = c.sent + excluded.sent,
+           failed = c.failed + excluded.failed, dead = c.dead + excluded.dead,
+           in_doubt = c.in_doubt + excluded.in_doubt
+), marked AS (
+    UPDATE sends s
+       SET handed_over_at = clock_timestamp(), attempt_no = s.attempt_no + 1
+      FROM unnest(%(m_account_id)s::bigint[], %(m_id)s::bigint[], %(m_worker_id)s::bigint[], %(m_list_id)s::bigint[])
+        AS m (account_id, id, worker_id, list_id)
+     WHERE s.account_id = m.account_id AND s.id = m.id AND s.status = 'sending' AND s.claimed_by = m.worker_id
+       AND s.handed_over_at IS NULL
+       AND NOT EXISTS (SELECT FROM suppressions x
+                        WHERE x.account_id = s.account_id AND x.email_lower = s.email_lower
+                          AND (x.list_id IS NULL OR x.list_id = m.list_id))
+       AND EXISTS (SELECT FROM campaigns c
+                    WHERE c.account_id = s.account_id AND c.id = s.campaign_id AND c.status = 'sending')
+    RETURNING s.id
+)
+SELECT true AS is_marked, id FROM marked UNION ALL SELECT false, id FROM done
+"""
+
+
+def claim(
+    connection: Connection,
+    *,
+    worker_id: int,
+    account_id: int,
+    campaign_id: int,
+    list_id: int,
+    age_cap_s: int,
+    limit: int,
+    after: Position,
+    slot: int,
+) -> tuple[list[Claimed], Position | None]:
+    """Takes up to `limit` due rows of the campaign for the worker, behind `after` in the queue's order.
+
+    Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement and not given.
+
+    Gives: the rows that are the worker's now, and the place of the last row touched; None when there was no row.
+    """
+    parameters = {
+        "worker_id": worker_id,
+        "account_id": account_id,
+        "campaign_id": campaign_id,
+        "list_id": list_id,
+        "age_cap_s": age_cap_s,
+        "limit": limit,
+        "after_due_at": after[0],
+        "after_id": after[1],
+        "slot": slot,
+    }
+    rows = connection.execute(_CLAIM, parameters, prepare=True).fetchall()
+    if not rows:
+        return [], None
+    return [Claimed(*row[:12]) for row in rows if row[12] == "sending"], (rows[-1][11], rows[-1][2])
+
+
+def record(
+    connection: Connection,
+    *,
+    outcomes: Sequence[Outcome],
+    marks: Sequence[tuple[Claimed, int]],
+    provider: str,
+    slot: int,
+) -> Recorded:
+    """Writes outcomes and marks in one commit; `marks` are rows about to be handed over, with their list's id.
+
+    Gives: which outcomes went in, and which marks. A row whose mark is missing must not be handed over: it is no
+           longer ours, its person has opted out, or its campaign is paused or cancelled.
+    """
+    claims = [o.claimed for o in outcomes]
+    parameters = {
+        "o_account_id": [c.account_id for c in claims],
+        "o_id": [c.id for c in claims],
+        "o_worker_id": [c.worker_id for c in claims],
+        "o_before": [o.attempt_no_before for o in outcomes],
+        "o_after": [o.attempt_no_after for o in outcomes],
+        "o_status": [o.status.value for o in outcomes],
+        "o_outcome": [o.outcome for o in outcomes],
+        "o_phase": [o.phase for o in outcomes],
+        "o_code": [o.code for o in outcomes],
+        "o_enhanced": [o.enhanced for o in outcomes],
+        "o_reply": [o.reply for o in outcomes],
+        "o_provider_id": [o.provider_id for o in outcomes],
+        "o_wait_s": [o.wait_s for o in outcomes],
+        "m_account_id": [c.account_id for c, _ in marks],
+        "m_id": [c.id for c, _ in marks],
+        "m_worker_id": [c.worker_id for c, _ in marks],
+        "m_list_id": [list_id for _, list_id in marks],
+        "provider": provider,
+        "slot": slot,
+    }
+    recorded = Recorded()
+    for is_marked, send_id in connection.execute(_RECORD, parameters, prepare=True):
+        (recorded.marked if is_marked else recorded.done).add(send_id)
+    return recorded

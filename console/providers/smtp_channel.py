@@ -1,0 +1,266 @@
+"""One SMTP connection as a non-blocking dialogue: everything up to the dot, the dot by itself, the answer as a value.
+
+Source: RFC 5321, 4.1.1 and 4.5.3.2 (time-outs by phase); RFC 2920 (pipelining).
+"""
+
+import math
+import ssl
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from socket import socket
+
+from console.providers.base import Answer, Deferred, Message, NoAnswer, Ready, Refused, Reply, Untouched
+from console.providers.replies import Said, after_dot, before_dot, take_reply
+
+# RFC 5321, 4.5.3.2: seconds to wait for MAIL, RCPT, DATA; for a block of the body; for the dot (settable).
+MAIL_TIMEOUT_S = RCPT_TIMEOUT_S = 300.0
+DATA_TIMEOUT_S = 120.0
+BLOCK_TIMEOUT_S = 180.0
+_REPLY_LIMIT = 65_536
+_READ_BYTES = 16_384
+_DOT = b".\r\n"
+_READY = Ready()
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the server's EHLO offered."""
+
+    has_pipelining: bool = False
+    has_smtputf8: bool = False
+    size_limit: int | None = None
+
+
+class SmtpChannel:
+    """See providers.base.Channel."""
+
+    def __init__(self, sock: socket, offers: Offers, *, timeout_s: float, dot_timeout_s: float):
+        sock.setblocking(False)
+        self._sock: socket | None = sock
+        self._fileno = sock.fileno()
+        self._offers = offers
+        self._timeout_s = timeout_s
+        self._dot_timeout_s = dot_timeout_s
+        self._out = b""
+        self._in = bytearray()
+        self._awaited: deque[str] = deque()
+        self._body = b""
+        self._phase = "idle"
+        self._failure: Deferred | Refused | None = None
+        self._needs_reset = False
+        self._is_used = False
+        self._is_answered = False
+        self.deadline = math.inf
+
+    def fileno(self) -> int:
+        return self._fileno
+
+    @property
+    def is_open(self) -> bool:
+        return self._sock is not None
+
+    @property
+    def wants_write(self) -> bool:
+        return bool(self._out)
+
+    def begin(self, message: Message, now: float) -> Answer | Ready | None:
+        if message.needs_smtputf8 and not self._offers.has_smtputf8:
+            return Refused(
+                Reply("mail", text="The address needs SMTPUTF8, which the server does not offer (RFC 6531).")
+            )
+        limit = self._offers.size_limit
+        if limit and len(message.wire) > limit:
+            return Refused(Reply("mail", text=f"the message has {len(message.wire)} bytes, the server takes {limit}"))
+        self._failure, self._is_answered = None, False
+        body = message.wire
+        if b"\n." in body:
+            body = body.replace(b"\r\n.", b"\r\n..")
+        self._body = b"." + body if body.startswith(b".") else body
+        utf8 = " SMTPUTF8" if message.needs_smtputf8 else ""
+        commands = [
+            ("mail", f"MAIL FROM:<{message.mail_from}>{utf8}\r\n".encode()),
+            ("rcpt", f"RCPT TO:<{message.rcpt_to}>\r\n".encode()),
+            ("data", b"DATA\r\n"),
+        ]
+        if self._needs_reset:
+            commands.insert(0, ("reset", b"RSET\r\n"))
+            self._needs_reset = False
+        self._commands = deque(commands)
+        self._next_commands()
+        return self._write(now)
+
+    def advance(self, now: float) -> Answer | Ready | None:
+        if self._out and (trouble := self._write(now)) is not None:
+            return trouble
+        chunk = self._read()
+        if chunk is None:
+            return None
+        if not chunk:
+            return self._lost("the server closed the connection")
+        self._in += chunk
+        while self._sock is not None and (said := take_reply(self._in)) is not None:
+            result = self._hear(said, now)
+            if result is not None:
+                return result
+        if len(self._in) > _REPLY_LIMIT:
+            return self._lost("the server's reply has no end")
+        return None
+
+    def finish(self, now: float) -> Answer | None:
+        self._phase = "end"
+        self._awaited.append("end")
+        self._out += _DOT
+        return self._drain(now)
+
+    def time_out(self) -> Answer | None:
+        return self._lost(f"no answer in time ({self._phase})")
+
+    def close(self) -> None:
+        if self._sock is not None:
+            # Without this close() could wait for a TLS good-bye or flush what must not arrive.
+            self._sock.close()
+            self._sock = None
+        self.deadline = math.inf
+
+    def quit(self) -> None:
+        if self._sock is not None and self._phase == "idle":
+            # Whatever happens at QUIT changes no result (RFC 5321, 4.1.1.10).
+            with suppress(OSError):
+                self._sock.send(b"QUIT\r\n")
+        self.close()
+
+    def _hear(self, said: Said, now: float) -> Answer | Ready | None:
+        """Takes one reply; gives a result when the message's fate, or readiness for the dot, is known."""
+        if not self._awaited:
+            return self._hear_unasked(said)
+        self._is_answered = self._is_used = True
+        phase = self._awaited.popleft()
+        self._phase = phase
+        match phase:
+            case "end":
+                return self._over(after_dot(said), is_last=said.code in (0, 421) or said.code // 100 in (1, 3))
+            case "reset":
+                if said.code // 100 != 2:
+                    return self._lost("the server refused RSET")
+            case _:
+                if said.code // 100 != (3 if phase == "data" else 2):
+                    self._fail(phase, said)
+                elif phase == "data":
+                    return self._send_body(now)
+        if said.code in (0, 421):
+            return self._over(self._failure or Deferred(Reply(phase, text=said.text)), is_last=True)
+        if self._awaited:
+            return None
+        if self._failure is not None:
+            self._needs_reset = True
+            return self._over(self._failure)
+        self._next_commands()
+        return self._write(now)
+
+    def _hear_unasked(self, said: Said) -> Answer | None:
+        """Takes a 421 that nothing asked for (RFC 5321, 3.8), or noise: the line is of no more use."""
+        if self._phase == "idle":
+            self.close()
+            return None
+        return self._over(before_dot(self._phase, said), is_last=True)
+
+    def _fail(self, phase: str, said: Said) -> None:
+        # The first failure is the cause; what follows in a pipelined group only follows from it.
+        self._failure = self._failure or before_dot(phase, said)
+
+    def _send_body(self, now: float) -> Answer | Ready | None:
+        if self._failure is not None:
+            # The group's DATA was taken although RCPT failed. Only a closed line surely ends it without a message.
+            return self._over(self._failure, is_last=True)
+        self._phase = "body"
+        self._out += self._body
+        return self._write(now)
+
+    def _next_commands(self) -> None:
+        """Queues the next command, or all of them where the server offers pipelining."""
+        count = len(self._commands) if self._offers.has_pipelining else 1
+        for _ in range(min(count, len(self._commands))):
+            phase, line = self._commands.popleft()
+            self._awaited.append(phase)
+            self._phase = phase
+            self._out += line
+
+    def _write(self, now: float) -> Answer | Ready | None:
+        """Writes what the socket takes; Ready when the whole body is with the kernel."""
+        trouble = self._drain(now)
+        if trouble is None and self._phase == "body" and not self._out:
+            self.deadline = math.inf
+            return _READY
+        return trouble
+
+    def _drain(self, now: float) -> Answer | None:
+        if self._sock is None:
+            return None
+        try:
+            sent = self._sock.send(self._out)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            sent = 0
+        except OSError as error:
+            return self._lost(_words(error))
+        self._out = self._out[sent:]
+        self.deadline = now + self._allowed_s()
+        return None
+
+    def _read(self) -> bytes | None:
+        """Gives what has come, b"" at the end of the line, None when there is nothing to read yet."""
+        if self._sock is None:
+            return None
+        try:
+            chunk = self._sock.recv(_READ_BYTES)
+            # What TLS has already decrypted makes no socket readable any more.
+            while isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
+                chunk += self._sock.recv(_READ_BYTES)
+            return chunk
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except OSError:
+            return b""
+
+    def _allowed_s(self) -> float:
+        match self._phase:
+            case "end":
+                return self._dot_timeout_s
+            case "data":
+                return min(DATA_TIMEOUT_S, self._timeout_s)
+            case "body":
+                return min(BLOCK_TIMEOUT_S, self._timeout_s)
+            case _:
+                return min(MAIL_TIMEOUT_S, self._timeout_s)
+
+    def _lost(self, reason: str) -> Answer | None:
+        """Judges a connection that is gone, by how far the message had come; None when there was no message."""
+        phase = self._phase
+        # The kernel has not taken the dot: the server can't have seen it. TLS may have sent a part of its record.
+        if phase == "end" and self._out == _DOT and not isinstance(self._sock, ssl.SSLSocket):
+            phase = "body"
+        self.close()
+        self._awaited.clear()
+        self._phase = "idle"
+        if phase == "idle":
+            return None
+        if phase == "end":
+            return NoAnswer(Reply("end", text=reason))
+        if self._failure is not None:
+            return self._failure
+        if self._is_used and not self._is_answered:
+            return Untouched(reason)
+        return Deferred(Reply(phase, text=reason))
+
+    def _over(self, answer: Answer, *, is_last: bool = False) -> Answer:
+        self._phase = "idle"
+        self._body = b""
+        self.deadline = math.inf
+        if is_last:
+            self._awaited.clear()
+            self.close()
+        return answer
+
+
+def _words(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
