@@ -1,0 +1,91 @@
+"""From content to its compiled form, once per version: templates, the fields they use, and the fixed header fields."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from jinja2 import Template, meta
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.runtime import Context
+
+from console.content.header import mailbox, trouble_in, unstructured
+from console.content.language import BUILT_IN, Language
+from console.content.sender import Sender, parse_sender
+from console.content.source import Source
+from console.content.text import text_from_html
+from console.errors import InvalidInput
+
+PART_CHARS_LIMIT = 500_000
+
+HTML = Language(autoescape=True)
+PLAIN = Language(autoescape=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One compiled template: `chunks` gives its text piece by piece, `names` are the values that it asks for."""
+
+    chunks: Callable[[Context], Iterator[str]]
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A campaign version's content, ready to be filled any number of times and from any thread.
+
+    `fields` are the top-level merge fields in use, sorted, without the built-in `email` and `unsubscribe_url`.
+    `subject_line` and `from_line` are whole header fields when they are equal for everybody, else None.
+    """
+
+    fields: tuple[str, ...]
+    has_unsubscribe_link: bool
+    sender: Sender
+    subject: Part
+    sender_name: Part
+    html: Part
+    text: Part
+    subject_line: bytes | None
+    from_line: bytes | None
+
+
+def compile_content(source: Source) -> Compiled:
+    """Gives the compiled content.
+
+    Raises: InvalidInput naming the field (subject, sender, html, text) and, for a template, the line in it.
+    """
+    if not source.subject.strip():
+        raise InvalidInput("The subject is empty.", field="subject")
+    if trouble_in(source.subject):
+        raise InvalidInput(f"The subject holds a {trouble_in(source.subject)}; take it out.", field="subject")
+    if not source.html.strip():
+        raise InvalidInput("The HTML part is empty.", field="html")
+    sender = parse_sender(source.sender)
+    subject = _part(PLAIN, source.subject, field="subject")
+    sender_name = _part(PLAIN, sender.name, field="sender")
+    html = _part(HTML, source.html, field="html")
+    text = _part(PLAIN, source.text if source.text.strip() else text_from_html(source.html), field="text")
+    used = subject.names | sender_name.names | html.names | text.names
+    return Compiled(
+        fields=tuple(sorted(used.difference(BUILT_IN))),
+        has_unsubscribe_link="unsubscribe_url" in html.names,
+        sender=sender,
+        subject=subject,
+        sender_name=sender_name,
+        html=html,
+        text=text,
+        subject_line=None if "{" in source.subject else unstructured("Subject", source.subject),
+        from_line=None if "{" in sender.name else mailbox("From", sender.name, sender.address),
+    )
+
+
+def _part(language: Language, text: str, *, field: str) -> Part:
+    if len(text) > PART_CHARS_LIMIT:
+        raise InvalidInput(f"The {field} is longer than {PART_CHARS_LIMIT:,} characters.", field=field)
+    try:
+        tree = language.read(text)
+        names = frozenset(meta.find_undeclared_variables(tree))
+        template = Template.from_code(language, language.compile(tree), {})
+    except TemplateSyntaxError as error:
+        raise InvalidInput(f"The {field}, line {error.lineno}: {error.message}.", field=field) from None
+    except (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError):
+        raise InvalidInput(f"The {field} is nested too deeply, or holds a number too large.", field=field) from None
+    return Part(template.root_render_func, names)
