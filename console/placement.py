@@ -55,7 +55,7 @@ def find(data_dir: Path) -> Place:
     """
     try:
         make_data_dir(data_dir)
-        user = _unprivileged() if is_root() else None
+        user = server_user()
         home = _home(data_dir, user)
         if user and (home / "data").exists():
             user = _owner(home / "data")
@@ -67,6 +67,26 @@ def find(data_dir: Path) -> Place:
         return Place(home=home, programs=_programs(user), user=user)
     except OSError as error:
         raise DatabaseError(f"The embedded database has no place in {data_dir}: {error}.") from error
+
+
+def server_user() -> ServerUser | None:
+    """Gives the user that a new cluster belongs to: None for ourselves, unless we are root.
+
+    Raises: DatabaseError when there is no unprivileged user on the machine.
+    """
+    if not is_root():
+        return None
+    for name in USERS:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if entry.pw_uid != 0:
+            return ServerUser(name, entry.pw_uid, entry.pw_gid)
+    raise DatabaseError(
+        "PostgreSQL does not run as root and there is no user for it: add a user `sendonce`,"
+        " or set SENDONCE_DATABASE_URL."
+    )
 
 
 def spawn_options(user: ServerUser | None) -> dict[str, Any]:
@@ -98,20 +118,6 @@ def give(path: Path, user: ServerUser | None) -> None:
     """Makes the server's user the owner of a folder that we have just made."""
     if user is not None:
         os.chown(path, user.uid, user.gid, follow_symlinks=False)
-
-
-def _unprivileged() -> ServerUser:
-    for name in USERS:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        if entry.pw_uid != 0:
-            return ServerUser(name, entry.pw_uid, entry.pw_gid)
-    raise DatabaseError(
-        "PostgreSQL does not run as root and there is no user for it: add a user `sendonce`,"
-        " or set SENDONCE_DATABASE_URL."
-    )
 
 
 def _owner(folder: Path) -> ServerUser:

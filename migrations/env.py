@@ -1,7 +1,6 @@
-"""Runs the migrations on the connection that console/schema.py hands over, or renders them as SQL."""
+"""Runs the migrations on the connection that console/schema.py hands over, which has set its lock timeout."""
 
 from alembic import context
-from sqlalchemy import text
 
 import console.accounts.models
 import console.audience.models
@@ -9,8 +8,6 @@ import console.campaigns.models
 import console.dispatch.models
 import console.sends.models  # noqa: F401 - each import declares its tables
 from console.db import Base
-
-LOCK_TIMEOUT = "5s"
 
 
 def run() -> None:
@@ -23,7 +20,6 @@ def run() -> None:
         transaction_per_migration=True,
     )
     with context.begin_transaction():
-        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
         context.run_migrations()
 
 

@@ -4,9 +4,10 @@ SENDONCE_TEST_SERVER_URL names a running server whose user may create databases;
 """
 
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,16 +19,18 @@ from console.embedded import database_url as embedded_url
 
 
 @pytest.fixture(scope="session")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server_url() -> Iterator[str]:
     """The URL of a server's maintenance database."""
     given = os.environ.get("SENDONCE_TEST_SERVER_URL")
     if given:
         yield given
         return
-    folder = tmp_path_factory.mktemp("server")
-    settings = config.load({"SENDONCE_DATA_DIR": str(folder), "SENDONCE_SECRET_KEY": "k" * 32})
-    with embedded_url(replace(settings, database_url=None)) as url:
-        yield url
+    # Not below pytest's own folder, which is closed to the user that the server runs as when we are root.
+    with tempfile.TemporaryDirectory(prefix="sendonce-test-") as folder:
+        Path(folder).chmod(0o711)
+        settings = config.load({"SENDONCE_DATA_DIR": f"{folder}/data", "SENDONCE_SECRET_KEY": "k" * 32})
+        with embedded_url(settings) as url:
+            yield url
 
 
 def _named(url: str, name: str) -> str:
