@@ -11,6 +11,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Select, Text, and_, column, func, literal_column, or_, select, table
 from sqlalchemy.orm import Session
 
+from console.audience.address import trim
 from console.errors import InvalidInput, NotFound
 from console.sends.models import Attempt, Send
 from console.sends.states import State
@@ -213,7 +214,7 @@ def show_send(session: Session, account_id: int, send_id: int) -> SendDetail:
 
 def search_text(typed: str) -> str:
     """Gives what was typed as addresses are kept: trimmed, NFC, lower case. Every character stands for itself."""
-    return unicodedata.normalize("NFC", typed.strip()).lower().replace("\x00", "\ufffd")
+    return unicodedata.normalize("NFC", trim(typed)).lower().replace("\x00", "\ufffd")
 
 
 def _scan_sent(session: Session, account_id: int, campaign_id: int, *, after: str | None, limit: int) -> Found:

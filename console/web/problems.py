@@ -1,0 +1,90 @@
+"""Errors as pages: what happened and what to do next. The one place that knows which error is which status."""
+
+from http import HTTPStatus
+
+import structlog
+from flask import Flask, Response, make_response, render_template, request
+from flask_wtf.csrf import CSRFError
+from sqlalchemy.exc import OperationalError
+from werkzeug.exceptions import HTTPException, InternalServerError
+
+from console.errors import Conflict, DatabaseError, Forbidden, InvalidInput, NotFound, SendonceError
+
+_log = structlog.get_logger(__name__)
+
+STATUS_OF: dict[type[SendonceError], int] = {
+    NotFound: 404,
+    Conflict: 409,
+    Forbidden: 403,
+    InvalidInput: 422,
+    DatabaseError: 503,
+}
+
+HEADINGS = {
+    400: "That could not be read",
+    403: "You may not do this",
+    404: "There is nothing here",
+    405: "That does not work this way",
+    409: "Somebody was faster",
+    413: "That is too large",
+    422: "A value was refused",
+    429: "Too many attempts",
+    500: "Something broke on our side",
+    503: "The database does not answer",
+}
+
+WORDS = {
+    400: "The request was not understood. Go back, reload the page and try again.",
+    404: "The page was moved, never existed, or belongs to another account. Check the address, or start from Today.",
+    405: "This address takes another kind of request. Go back and use the button on the page.",
+    413: "What you sent is larger than 4 MB. Make it smaller, for example by linking pictures instead of including them.",
+    500: "It has been written to the log with its details. Try again; if it stays, tell whoever runs this server.",
+    503: "It may be restarting. Nothing is lost; wait a moment and reload the page.",
+}
+
+
+def init_app(app: Flask) -> None:
+    """Makes every error of the app a page."""
+    app.register_error_handler(SendonceError, _of_sendonce)
+    app.register_error_handler(CSRFError, _of_csrf)
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(OperationalError, _of_database)
+
+
+def problem(status: int, words: str | None = None) -> Response:
+    """Gives the problem's page, or with htmx the fragment that takes the place of what was asked for."""
+    template = "problems/_problem.html" if request.headers.get("HX-Request") == "true" else "problems/problem.html"
+    heading = HEADINGS.get(status) or HTTPStatus(status).phrase
+    text = words or WORDS.get(status) or "Go back and try again."
+    return make_response(render_template(template, status=status, heading=heading, words=text), status)
+
+
+def _of_sendonce(error: SendonceError) -> Response:
+    status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
+    return problem(status, str(error))
+
+
+def _of_csrf(error: CSRFError) -> Response:
+    return problem(
+        400,
+        "This form is not (or no longer) yours: you signed out or in again since you opened it, or your browser"
+        " keeps no cookies. Nothing was changed. Reload the page and send it again.",
+    )
+
+
+def _of_http(error: HTTPException) -> Response:
+    # Redirects that the router itself makes are answers, not problems.
+    if error.code is None or error.code < 400:
+        return error.get_response()  # type: ignore[return-value]
+    answer = problem(error.code, error.description if error.code == 429 else None)
+    for name, value in error.get_headers():
+        if name.lower() in {"retry-after", "allow"}:
+            answer.headers[name] = value
+    if isinstance(error, InternalServerError):
+        _log.error("request_failed", path=request.path, method=request.method, exc_info=error.original_exception)
+    return answer
+
+
+def _of_database(error: OperationalError) -> Response:
+    _log.error("database_unavailable", path=request.path, error=str(error.orig))
+    return problem(503)
