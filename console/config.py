@@ -1,11 +1,18 @@
 """Settings, read once from SENDONCE_* variables, checked at start: a wrong value names itself and stops the start."""
 
+import difflib
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from console.errors import ConfigError
 from console.files import make_data_dir, write_once
@@ -83,6 +90,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         log_format=env.choice("LOG_FORMAT", "auto", ("auto", "json", "text")),
         debug=debug,
     )
+    env.refuse_unknown()
     if settings.dead_after_s < 2 * settings.heartbeat_s:
         raise ConfigError(
             f"SENDONCE_DEAD_AFTER_SECONDS is {settings.dead_after_s:g}, but must be at least twice"
@@ -96,8 +104,19 @@ class _Reader:
 
     def __init__(self, environ: Mapping[str, str]):
         self._environ = environ
+        self._known: set[str] = set()
+
+    def refuse_unknown(self) -> None:
+        """A mistyped name would otherwise be passed over in silence, and a limit that was set would not hold."""
+        known = {f"SENDONCE_{name}" for name in self._known}
+        for name in sorted(self._environ.keys() - known):
+            if name.startswith("SENDONCE_") and not name.startswith("SENDONCE_TEST_"):
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; {near[0]} is meant?" if near else "."
+                raise ConfigError(f"{name} is set, but there is no such setting{hint}")
 
     def text(self, name: str, default: str) -> str:
+        self._known.add(name)
         return self._environ.get(f"SENDONCE_{name}", "").strip() or default
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -150,7 +169,7 @@ class _Reader:
             return None
         count, _, period = text.partition("/")
         period = period or "s"
-        if period not in RATE_PERIODS_S or not count.isdigit() or int(count) < 1:
+        if period not in RATE_PERIODS_S or not re.fullmatch("[0-9]{1,9}", count) or int(count) < 1:
             raise self._wrong(name, text, "a pace such as 50/s, 600/min or 5000/h (nothing for no limit)")
         return Rate(count=int(count), period_s=RATE_PERIODS_S[period])
 
@@ -167,12 +186,19 @@ def _without_password(text: str) -> str:
 def _database_url(text: str) -> str | None:
     if not text:
         return None
-    if not text.startswith(("postgresql://", "postgres://")):
+    url = text.replace("postgres://", "postgresql://", 1) if text.startswith("postgres://") else text
+    try:
+        if not url.startswith("postgresql://"):
+            raise ValueError("it begins otherwise")
+        make_url(url)  # knows a wrong port,
+        conninfo_to_dict(url)  # and this a wrong option
+    except (ValueError, ArgumentError, psycopg.ProgrammingError) as error:
+        reason = str(error).strip().replace(url, _without_password(url))
         raise ConfigError(
             f"SENDONCE_DATABASE_URL is {_without_password(text)!r}, but takes postgresql://USER:PASSWORD@HOST/NAME"
-            " (leave it empty for the embedded server)."
-        )
-    return text.replace("postgres://", "postgresql://", 1)
+            f" ({reason}); leave it empty for the embedded server."
+        ) from None
+    return url
 
 
 def _secret_key(given: str, *, data_dir: Path, debug: bool) -> str:

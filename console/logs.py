@@ -1,0 +1,113 @@
+"""Logs on stderr: JSON lines, or readable on a terminal, with the correlation id bound and addresses masked.
+
+Modules log with structlog.get_logger(); the libraries' own logging goes through the same processors.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+# At INFO these tell of every job and every connection; what matters in them is told by our own events.
+QUIET_LIBRARIES = ("alembic", "apscheduler", "waitress", "urllib3")
+# A Message-ID looks like an address and is the very thing that a log is searched for.
+PLAIN_FIELDS = frozenset({"message_id"})
+
+_QUOTED_LOCAL_PART = re.compile(r'"[^"\n]*"(?=@)')
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]*(?=@)")
+# One pass over words, each looked at once: a pattern for whole addresses would try every start of a long line again.
+_WORD = re.compile(r"[^\s<>\"(),;:\[\]=]+")
+
+
+def set_up(log_format: str, *, level: int = logging.INFO) -> None:
+    """Sends all logs to stderr, as JSON or as text ('auto': text on a terminal)."""
+    is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+    )
+    handler = _StderrHandler()
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, mask_fields, _renderer(is_text)],
+        )
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for name in QUIET_LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@contextmanager
+def correlated(correlation_id: str) -> Iterator[None]:
+    """Binds the correlation id to all that this thread logs in the block."""
+    with structlog.contextvars.bound_contextvars(correlation_id=correlation_id):
+        yield
+
+
+def mask(text: str) -> str:
+    """Gives the text with each address cut to its first letter and domain (a***@example.com), and no credentials."""
+    if "@" not in text and "%40" not in text:
+        return text
+    return _WORD.sub(_masked_word, _QUOTED_LOCAL_PART.sub("***", _CREDENTIALS.sub("***", text)))
+
+
+def mask_fields(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Masks addresses in every field of an event, however deep (a structlog processor)."""
+    return {name: value if name in PLAIN_FIELDS else _masked(value) for name, value in event.items()}
+
+
+def _masked_word(match: re.Match[str]) -> str:
+    for sign in ("@", "%40"):
+        local_part, found, domain = match[0].rpartition(sign)
+        if found and domain and local_part and not local_part.endswith("***"):
+            return f"{local_part[0]}***{sign}{domain}"
+    return match[0]
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float() | datetime():
+            return value
+        case str():
+            return mask(value)
+        case bytes():
+            return mask(value.decode("utf-8", "backslashreplace"))
+        case Mapping():
+            return {mask(str(name)): _masked(inner) for name, inner in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_masked(inner) for inner in value]
+        case _:
+            return mask(str(value))
+
+
+def _renderer(is_text: bool) -> Processor:
+    if is_text:
+        return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    return structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+
+
+class _StderrHandler(logging.Handler):
+    """Writes to what sys.stderr is at that moment, which a progress bar may have replaced."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            self.handleError(record)
