@@ -1,14 +1,15 @@
 """From content to its compiled form, once per version: templates, the fields they use, and the fixed header fields."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jinja2 import Template, meta
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.runtime import Context
 
+from console.content.body import Piece, piece
 from console.content.header import mailbox, trouble_in, unstructured
-from console.content.language import BUILT_IN, Language
+from console.content.language import BUILT_IN, Language, fixed_texts
 from console.content.sender import Sender, parse_sender
 from console.content.source import Source
 from console.content.text import text_from_html
@@ -16,16 +17,20 @@ from console.errors import InvalidInput
 
 PART_CHARS_LIMIT = 500_000
 
-HTML = Language(autoescape=True)
-PLAIN = Language(autoescape=False)
+HTML = Language(is_html=True)
+PLAIN = Language(is_html=False)
 
 
 @dataclass(frozen=True)
 class Part:
-    """One compiled template: `chunks` gives its text piece by piece, `names` are the values that it asks for."""
+    """One compiled template: `chunks` gives its text bit by bit, `names` are the values that it asks for.
+
+    `pieces` holds its fixed texts in the encoding of bodies.
+    """
 
     chunks: Callable[[Context], Iterator[str]]
     names: frozenset[str]
+    pieces: Mapping[str, Piece]
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,10 @@ def _part(language: Language, text: str, *, field: str) -> Part:
     try:
         tree = language.read(text)
         names = frozenset(meta.find_undeclared_variables(tree))
+        pieces = {fixed: piece(fixed) for fixed in fixed_texts(tree)}
         template = Template.from_code(language, language.compile(tree), {})
     except TemplateSyntaxError as error:
         raise InvalidInput(f"The {field}, line {error.lineno}: {error.message}.", field=field) from None
     except (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError):
         raise InvalidInput(f"The {field} is nested too deeply, or holds a number too large.", field=field) from None
-    return Part(template.root_render_func, names)
+    return Part(template.root_render_func, names, pieces)

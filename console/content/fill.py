@@ -12,19 +12,27 @@ from jinja2.exceptions import TemplateError
 from jinja2.runtime import Context
 
 from console.content.body import quoted_printable
-from console.content.compile import HTML, PLAIN, Compiled, Part
+from console.content.compile import PLAIN, Compiled, Part
 from console.content.header import Headers, mailbox, trouble_in, unstructured
 from console.content.source import Filled, Recipient, Unfillable
 from console.content.values import RUN_KEY, Run, known
 
-PART_CHARS_LIMIT = 1_000_000
+# Far more than any mail program shows; folding takes care of the lines.
+HEADER_CHARS_LIMIT = 2_000
 
 _ADDRESS = re.compile(r'([^\s<>()\[\]\\,;:"@\x00-\x20\x7f-\xa0]{1,64})@([^\s<>()\[\]\\,;:"@\x00-\x20\x7f-\xa0]{1,253})')
 _MESSAGE_ID = re.compile(r"<[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.\[\]:-]+>")
 _URL = re.compile(r"https?://[\x21-\x3b\x3d\x3f-\x7e]{1,900}")
 
-_BODY_HEADER = b'MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="%b"\r\n\r\n'
-_PART_HEADER = b'--%b\r\nContent-Type: text/%b; charset="utf-8"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n'
+# Everything after the message's own fields; the line's end before a boundary belongs to the boundary (RFC 2046, 5.1.1).
+_BODY = (
+    b'MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary="%b"\r\n\r\n'
+    b'--%b\r\nContent-Type: text/plain; charset="utf-8"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n'
+    b"%b\r\n"
+    b'--%b\r\nContent-Type: text/html; charset="utf-8"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n'
+    b"%b\r\n"
+    b"--%b--\r\n"
+)
 
 
 def fill(compiled: Compiled, recipient: Recipient, headers: Headers) -> Filled:
@@ -32,43 +40,38 @@ def fill(compiled: Compiled, recipient: Recipient, headers: Headers) -> Filled:
 
     Raises: Unfillable when the values make no message: merge fields without value or fallback (all of them are
             named), a line break in a header, an address that SMTP can't carry, a loop or part out of bounds.
+            ValueError for a Message-ID, date or unsubscribe address that this program itself got wrong.
     Source: RFC 5322, 3.6 (fields); RFC 2046, 5.1.4 (alternative); RFC 2369 and RFC 8058 (unsubscribing).
     """
+    rcpt_to, has_ascii_local_part = _envelope_address(recipient.email)
     run = Run()
+    context = _context(compiled, recipient, run)
     try:
-        plain, html = _contexts(compiled, recipient, run)
-        subject = _text(compiled.subject, plain)
-        sender_name = _text(compiled.sender_name, plain)
-        text_part = _text(compiled.text, plain)
-        html_part = _text(compiled.html, html)
+        from_line = compiled.from_line or _from_line(compiled, context, recipient)
+        subject_line = compiled.subject_line or _subject_line(compiled, context, recipient)
+        text = quoted_printable(compiled.text.chunks(context), compiled.text.pieces)
+        html = quoted_printable(compiled.html.chunks(context), compiled.html.pieces)
+    except UnicodeEncodeError:
+        raise Unfillable("a value holds half a character (a lone surrogate)") from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
         raise Unfillable(_missing(run) or f"its values don't fit the template: {error}") from None
     if run.missing:
         raise Unfillable(_missing(run))
-    rcpt_to, is_ascii = _envelope_address(recipient.email)
     boundary = _boundary(recipient.message_id)
-    try:
-        wire = b"".join(
-            (
-                compiled.from_line
-                or mailbox("From", _fit(sender_name, compiled.sender_name, recipient), compiled.sender.address),
-                b"To: %b\r\n" % rcpt_to.encode(),
-                compiled.subject_line or unstructured("Subject", _fit(subject, compiled.subject, recipient)),
-                _date_line(recipient.dated_at),
-                b"Message-ID: %b\r\n" % recipient.message_id.encode("ascii"),
-                _unsubscribe_lines(recipient.unsubscribe_url),
-                headers.lines,
-                _BODY_HEADER % boundary,
-                _PART_HEADER % (boundary, b"plain"),
-                quoted_printable(text_part),
-                _PART_HEADER % (boundary, b"html"),
-                quoted_printable(html_part),
-                b"--%b--\r\n" % boundary,
-            )
+    wire = b"".join(
+        (
+            from_line,
+            f"To: {rcpt_to}\r\n".encode(),
+            subject_line,
+            _date_line(recipient.dated_at),
+            f"Message-ID: {recipient.message_id}\r\n".encode("ascii"),
+            _unsubscribe_lines(recipient.unsubscribe_url),
+            headers.lines,
+            _BODY % (boundary, boundary, text, boundary, html, boundary),
         )
-    except UnicodeEncodeError:
-        raise Unfillable("a value holds half a character (a lone surrogate)") from None
-    return Filled(compiled.sender.mail_from, rcpt_to, wire, compiled.sender.needs_smtputf8 or not is_ascii)
+    )
+    needs_smtputf8 = compiled.sender.needs_smtputf8 or not has_ascii_local_part
+    return Filled(compiled.sender.mail_from, rcpt_to, wire, needs_smtputf8)
 
 
 def _missing(run: Run) -> str:
@@ -76,33 +79,35 @@ def _missing(run: Run) -> str:
     return "missing " + ", ".join(run.missing) if run.missing else ""
 
 
-def _contexts(compiled: Compiled, recipient: Recipient, run: Run) -> tuple[Context, Context]:
-    """Gives the contexts of the plain and the HTML templates, over the same values."""
+def _context(compiled: Compiled, recipient: Recipient, run: Run) -> Context:
+    """Gives what all templates of the message read from."""
     values = recipient.values
     names: dict[str, Any] = {field: known(values.get(field), field, run) for field in compiled.fields}
     names["email"] = recipient.email
     names["unsubscribe_url"] = known(recipient.unsubscribe_url, "unsubscribe_url", run)
     names[RUN_KEY] = run
-    return Context(PLAIN, names, None, {}), Context(HTML, names, None, {})
+    return Context(PLAIN, names, None, {})
 
 
-def _text(part: Part, context: Context) -> str:
-    """Gives a part's text; stops as soon as it grows out of bounds."""
-    chunks: list[str] = []
-    chars = 0
-    for chunk in part.chunks(context):
-        chunks.append(chunk)
-        chars += len(chunk)
-        if chars > PART_CHARS_LIMIT:
-            raise ValueError(f"a part grows over {PART_CHARS_LIMIT:,} characters")
-    return "".join(chunks)
+def _from_line(compiled: Compiled, context: Context, recipient: Recipient) -> bytes:
+    name = "".join(compiled.sender_name.chunks(context)).strip()
+    _refuse_trouble(name, compiled.sender_name, recipient)
+    return mailbox("From", name, compiled.sender.address)
 
 
-def _fit(value: str, part: Part, recipient: Recipient) -> str:
-    """Gives a header value back. Raises: Unfillable naming the field that can't stand in a header."""
+def _subject_line(compiled: Compiled, context: Context, recipient: Recipient) -> bytes:
+    subject = "".join(compiled.subject.chunks(context))
+    _refuse_trouble(subject, compiled.subject, recipient)
+    return unstructured("Subject", subject)
+
+
+def _refuse_trouble(value: str, part: Part, recipient: Recipient) -> None:
+    """Raises: Unfillable naming the field whose value can't stand in a header (RFC 5322, 2.2)."""
     trouble = trouble_in(value)
     if trouble is None:
-        return value
+        if len(value) > HEADER_CHARS_LIMIT:
+            raise Unfillable(f"a header value is longer than {HEADER_CHARS_LIMIT:,} characters")
+        return
     for field in sorted(part.names):
         path = _path_of_trouble(recipient.values.get(field), field)
         if path:

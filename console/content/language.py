@@ -6,6 +6,8 @@ of Python objects) is refused when the content is saved; Jinja2's sandbox stands
 """
 
 from collections.abc import Callable, Iterator
+from html import escape
+from itertools import groupby
 from typing import Any
 
 from jinja2 import StrictUndefined, nodes, pass_context
@@ -132,12 +134,26 @@ def shown(value: Any) -> Any:
     return value
 
 
-class Language(ImmutableSandboxedEnvironment):
-    """A Jinja2 environment with nothing in it but what this module allows."""
+def shown_in_html(value: Any) -> str:
+    """Gives what an output puts into an HTML part: always escaped, also for quoted attributes."""
+    text = str(shown(value))
+    return text if text.isalnum() else escape(text)
 
-    def __init__(self, *, autoescape: bool):
+
+class Language(ImmutableSandboxedEnvironment):
+    """A Jinja2 environment with nothing in it but what this module allows.
+
+    Escaping is a matter of the output, not of the values: every output of an HTML part passes `shown_in_html`. That
+    does what Jinja2's autoescape does, at a third of its cost, since no value may be exempt (there is no `safe`).
+    """
+
+    def __init__(self, *, is_html: bool):
         super().__init__(
-            autoescape=autoescape, keep_trailing_newline=True, undefined=StrictUndefined, finalize=shown, cache_size=0
+            autoescape=False,
+            keep_trailing_newline=True,
+            undefined=StrictUndefined,
+            finalize=shown_in_html if is_html else shown,
+            cache_size=0,
         )
         self.globals.clear()
         self.filters = {**_FILTERS, _ROUNDS: _rounds}
@@ -165,6 +181,14 @@ class Language(ImmutableSandboxedEnvironment):
             loop.iter = nodes.Filter(loop.iter, _ROUNDS, [], [], None, None, lineno=loop.lineno)
         tree.set_environment(self)
         return tree
+
+
+def fixed_texts(tree: nodes.Template) -> Iterator[str]:
+    """Gives the fixed texts of a template as its outputs will hand them over: neighbours joined."""
+    for output in tree.find_all(nodes.Output):
+        for is_text, group in groupby(output.nodes, lambda node: isinstance(node, nodes.TemplateData)):
+            if is_text:
+                yield "".join([node.data for node in group if isinstance(node, nodes.TemplateData)])
 
 
 def _every(tree: nodes.Node) -> Iterator[nodes.Node]:
