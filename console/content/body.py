@@ -1,8 +1,8 @@
 """Body parts as quoted-printable bytes, put together from pieces. Knows text and octets, not templates.
 
-A template's fixed text is encoded once, when it is compiled; per recipient only the values are. Always quoted-printable,
-never 7bit, also where all is ASCII: it is safe against relays that strip blanks or mark `From ` lines, no value can make
-a line too long, and the form of the message does not depend on what the values happen to be.
+A template's fixed text is encoded once, when it is compiled; per recipient only the values are. It is always
+quoted-printable, never 7bit, also where all is ASCII: that is safe against relays that strip blanks or mark `From `
+lines, no value can make a line too long, and a message's form does not depend on what the values happen to be.
 """
 
 import re

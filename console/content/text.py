@@ -37,6 +37,7 @@ def _reader() -> html2text.HTML2Text:
     reader = html2text.HTML2Text(bodywidth=0)
     reader.ignore_emphasis = True
     reader.unicode_snob = True
+    reader.ignore_tables = True  # in mail they are layout
     links: list[str] = []
 
     def write_tag(reader: html2text.HTML2Text, tag: str, attrs: dict[str, str | None], is_start: bool) -> Any:
@@ -53,5 +54,5 @@ def _reader() -> html2text.HTML2Text:
             return False
         return True
 
-    reader.tag_callback = write_tag
+    reader.tag_callback = write_tag  # pyright: ignore[reportAttributeAccessIssue]  # declared without a type, as None
     return reader
