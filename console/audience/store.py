@@ -1,0 +1,167 @@
+"""SQL of lists, subscribers and suppressions. The import's SQL is in import_store.py."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from console.audience.models import ListMember, MailingList, Subscriber, Suppression
+from console.errors import NotFound
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A list that a subscriber is on, and since when they have left it (None: they have not)."""
+
+    list_id: int
+    name: str
+    left_at: datetime | None
+
+
+def lists(session: Session, account_id: int) -> list[MailingList]:
+    """Gives the account's lists by name."""
+    return list(
+        session.scalars(select(MailingList).where(MailingList.account_id == account_id).order_by(MailingList.name))
+    )
+
+
+def list_by_id(session: Session, account_id: int, *, list_id: int) -> MailingList:
+    """Gives the list.
+
+    Raises: NotFound.
+    """
+    found = session.get(MailingList, (account_id, list_id))
+    if found is None:
+        raise NotFound(f"There is no list {list_id} in this account.")
+    return found
+
+
+def list_by_name(session: Session, account_id: int, name: str) -> MailingList:
+    """Gives the list with this name.
+
+    Raises: NotFound.
+    """
+    found = session.scalars(
+        select(MailingList).where(MailingList.account_id == account_id, MailingList.name == name)
+    ).one_or_none()
+    if found is None:
+        raise NotFound(f"There is no list {name!r} in this account. Importing subscribers into it makes it.")
+    return found
+
+
+def make_list(session: Session, account_id: int, name: str) -> int:
+    """Gives the id of the list with this name, made when there is none yet."""
+    session.execute(upsert(MailingList).values(account_id=account_id, name=name).on_conflict_do_nothing())
+    return list_by_name(session, account_id, name).id
+
+
+def count_confirmed(session: Session, account_id: int, *, list_id: int) -> int:
+    """Counts the addresses of the list's confirmed members; those who have opted out are among them.
+
+    Reads the whole list (0.9 s for 1,000,000 members): for submissions, not for pages.
+    """
+    return session.execute(
+        text(
+            "SELECT count(DISTINCT s.email_lower) FROM list_members m"
+            "  JOIN subscribers s ON s.account_id = m.account_id AND s.id = m.subscriber_id"
+            " WHERE m.account_id = :account_id AND m.list_id = :list_id AND s.status = 'confirmed'"
+        ),
+        {"account_id": account_id, "list_id": list_id},
+    ).scalar_one()
+
+
+def find_subscriber(session: Session, account_id: int, subscriber_id: int) -> Subscriber | None:
+    """Gives the subscriber, None when the account has none with this number."""
+    return session.get(Subscriber, (account_id, subscriber_id))
+
+
+def subscribers_of(session: Session, account_id: int, email_lower: str) -> list[Subscriber]:
+    """Gives all subscribers who share this address, the earliest first."""
+    return list(
+        session.scalars(
+            select(Subscriber)
+            .where(Subscriber.account_id == account_id, Subscriber.email_lower == email_lower)
+            .order_by(Subscriber.created_at, Subscriber.id)
+        )
+    )
+
+
+def memberships(
+    session: Session, account_id: int, *, subscriber_ids: Sequence[int], email_lower: str
+) -> list[Membership]:
+    """Gives the lists that these subscribers of one address are on, by name, those they have left too."""
+    left = (
+        select(Suppression.list_id, Suppression.created_at)
+        .where(Suppression.account_id == account_id, Suppression.email_lower == email_lower)
+        .subquery()
+    )
+    rows = session.execute(
+        select(MailingList.id, MailingList.name, func.min(left.c.created_at))
+        .join(ListMember, (ListMember.account_id == MailingList.account_id) & (ListMember.list_id == MailingList.id))
+        .outerjoin(left, left.c.list_id == MailingList.id)
+        .where(MailingList.account_id == account_id, ListMember.subscriber_id.in_(subscriber_ids))
+        .group_by(MailingList.id, MailingList.name)
+        .order_by(MailingList.name)
+    )
+    return [Membership(list_id=row[0], name=row[1], left_at=row[2]) for row in rows]
+
+
+def suppressions_of(session: Session, account_id: int, email_lower: str) -> list[Suppression]:
+    """Gives what stops mail to this address, the oldest first."""
+    return list(
+        session.scalars(
+            select(Suppression)
+            .where(Suppression.account_id == account_id, Suppression.email_lower == email_lower)
+            .order_by(Suppression.id)
+        )
+    )
+
+
+def suppress(
+    session: Session,
+    account_id: int,
+    *,
+    email_lower: str,
+    kind: str,
+    reason: str,
+    list_id: int | None = None,
+    send_id: int | None = None,
+) -> bool:
+    """Stops mail to an address: all of the account's, or (with list_id) that of one list.
+
+    An older suppression of the same reach stays as it is: the first cause and time are the ones that count.
+
+    Gives: whether there was none yet.
+    """
+    statement = (
+        upsert(Suppression)
+        .values(
+            account_id=account_id,
+            email_lower=email_lower,
+            kind=kind,
+            reason=reason,
+            list_id=list_id,
+            send_id=send_id,
+        )
+        .on_conflict_do_nothing()
+        .returning(Suppression.id)
+    )
+    return session.execute(statement).one_or_none() is not None
+
+
+def lift(session: Session, account_id: int, *, email_lower: str, list_id: int, kind: str) -> Suppression | None:
+    """Takes back a suppression of one list that has this kind; gives it as it was, None when there is none."""
+    statement = (
+        delete(Suppression)
+        .where(
+            Suppression.account_id == account_id,
+            Suppression.email_lower == email_lower,
+            Suppression.list_id == list_id,
+            Suppression.kind == kind,
+        )
+        .returning(Suppression)
+    )
+    return session.scalars(statement).one_or_none()
