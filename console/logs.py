@@ -14,8 +14,14 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, Processor
 
-# At INFO these tell of every job and every connection; what matters in them is told by our own events.
-QUIET_LIBRARIES = ("alembic", "apscheduler", "waitress", "urllib3")
+# What these tell below that level (each job and connection, each tick that is skipped because its last run still goes
+# on) is either told by our own events or no news.
+QUIET_LIBRARIES = {
+    "alembic": logging.WARNING,
+    "apscheduler": logging.ERROR,
+    "waitress": logging.WARNING,
+    "urllib3": logging.WARNING,
+}
 # A Message-ID looks like an address and is the very thing that a log is searched for.
 PLAIN_FIELDS = frozenset({"message_id"})
 
@@ -49,8 +55,8 @@ def set_up(log_format: str, *, level: int = logging.INFO) -> None:
         )
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for name in QUIET_LIBRARIES:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name, quiet_level in QUIET_LIBRARIES.items():
+        logging.getLogger(name).setLevel(quiet_level)
 
 
 @contextmanager

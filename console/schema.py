@@ -49,22 +49,35 @@ def check(engine: Engine) -> None:
     Raises: DatabaseError saying which it is not, and what to do.
     """
     check_server(engine)
-    with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
+    check_revision(engine)
+
+
+def check_revision(engine: Engine) -> None:
+    """Makes sure that the database, which answers, is migrated.
+
+    Raises: DatabaseError.
+    """
+    revision = current(engine)
     scripts = ScriptDirectory(str(MIGRATIONS))
     head = scripts.get_current_head()
-    if current == head:
+    if revision == head:
         return
     known = {script.revision for script in scripts.walk_revisions()}
-    if current is None or current in known:
+    if revision is None or revision in known:
         raise DatabaseError(
-            f"The database is at migration {current or 'none'}, this program needs {head}:"
+            f"The database is at migration {revision or 'none'}, this program needs {head}:"
             " run `sendonce db upgrade` first."
         )
     raise DatabaseError(
-        f"The database is at migration {current}, which this program (at {head}) does not know:"
+        f"The database is at migration {revision}, which this program (at {head}) does not know:"
         " it was upgraded by a newer one; install that."
     )
+
+
+def current(engine: Engine) -> str | None:
+    """Gives the revision that the database is at; None when it was never migrated."""
+    with engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
 
 
 def check_server(engine: Engine) -> None:

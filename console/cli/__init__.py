@@ -1,17 +1,21 @@
 """The `sendonce` command. Each module adds the commands of one area to `cli`."""
 
+import signal
 import sys
 
 import click
 
+from console.cli import database
 from console.cli.root import cli
 from console.errors import SendonceError
 
-__all__ = ["cli", "main"]
+__all__ = ["cli", "database", "main"]
 
 
 def main() -> None:
     """Runs the command; a user's mistake is one sentence on stderr and exit code 1 (2 for wrong usage)."""
+    # As an exception, so that the embedded database is let go of; `serve` and `worker` have their own way to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:

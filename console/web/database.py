@@ -26,3 +26,8 @@ def transaction() -> Iterator[Session]:
     """Gives a session whose work is committed when the block ends, before the answer is sent."""
     with db.transaction(current_app.extensions[_KEY]) as session:
         yield session
+
+
+def bound_engine() -> Engine:
+    """Gives the engine of the app that answers the present request."""
+    return current_app.extensions[_KEY]

@@ -89,7 +89,7 @@ def test_an_exception_is_one_line_and_masked(capsys: pytest.CaptureFixture[str])
 def test_the_libraries_logs_go_the_same_way(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up("json")
     with logs.correlated("c-1"):
-        logging.getLogger("apscheduler.scheduler").warning("job %s for %s missed", "tick", "ann@example.com")
+        logging.getLogger("apscheduler.scheduler").error("job %s for %s missed", "tick", "ann@example.com")
         logging.getLogger("apscheduler.scheduler").info("not told")
     [line] = _lines(capsys)
     assert line["event"] == "job tick for a***@example.com missed"
