@@ -80,4 +80,4 @@ def quoted_printable(chunks: Iterable[str], pieces: Mapping[str, Piece]) -> byte
         if size > PART_BYTES_LIMIT:
             raise PartTooLong(f"a part grows over {PART_BYTES_LIMIT:,} bytes")
     part = b"".join(written)
-    return _FROM.sub(b"=46rom =\r\n", part) if b"From " in part else part
+    return _FROM.sub(b"=46=\r\nrom ", part) if b"From " in part else part

@@ -1,7 +1,7 @@
 """One recipient's message from compiled content. The hot path: no message objects, no parsing, bytes joined once."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -146,9 +146,10 @@ def _boundary(message_id: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def _date_line(dated_at: datetime) -> bytes:
+    """Gives the Date field in UTC: a retry may read the same moment in another zone, and must give the same bytes."""
     if dated_at.tzinfo is None:
         raise ValueError("dated_at has no time zone")
-    return b"Date: %b\r\n" % format_datetime(dated_at).encode("ascii")
+    return f"Date: {format_datetime(dated_at.astimezone(UTC))}\r\n".encode("ascii")
 
 
 def _unsubscribe_lines(url: str | None) -> bytes:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from email import policy
-from email.errors import MessageError
+from email.errors import InvalidHeaderDefect, MessageError, NonASCIILocalPartDefect
 
 from email_validator import EmailNotValidError, validate_email
 
@@ -63,7 +63,10 @@ def _split_plain(text: str) -> tuple[str, str]:
         parsed = policy.default.header_factory("from", text)
     except (MessageError, ValueError, IndexError):
         raise InvalidInput(f"The sender {text!r} can't be read. {_FORM}", field="sender") from None
-    if len(parsed.addresses) != 1 or len(parsed.groups) != 1:
+    if len(parsed.addresses) != 1 or parsed.groups[0].display_name is not None:
         raise InvalidInput(f"The sender {text!r} holds {len(parsed.addresses)} addresses. {_FORM}", field="sender")
+    for defect in parsed.defects:
+        if isinstance(defect, InvalidHeaderDefect) and not isinstance(defect, NonASCIILocalPartDefect):
+            raise InvalidInput(f"The sender {text!r} can't be read: {defect}. {_FORM}", field="sender")
     found = parsed.addresses[0]
     return found.display_name, found.addr_spec
