@@ -1,12 +1,22 @@
 """Builders: plain functions with full defaults that put rows into a test's database."""
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy import text, update
+from sqlalchemy.orm import Session
+
+from console.accounts import passwords
+from console.accounts import service as accounts_service
+from console.accounts import store as accounts_store
+from console.audience.models import ListMember, MailingList, Subscriber
+from console.campaigns.models import Campaign, CampaignContent, CampaignCount
 from console.content.compile import Compiled, compile_content
 from console.content.header import Headers
 from console.content.source import Recipient, Source
+from console.sends.models import Send
 
 
 def content(
@@ -41,3 +51,120 @@ def recipient(
 def list_headers(*, list_id: str = "l1.t1.example.com", feedback_id: str = "7:t1:campaign:sendonce") -> Headers:
     """The header fields that are equal in a whole campaign."""
     return Headers(list_id=list_id, feedback_id=feedback_id)
+
+
+PASSWORD = "correct horse battery"
+# argon2 is slow on purpose; one hash serves all users of all tests.
+_PASSWORD_HASH = passwords.hash_password(PASSWORD)
+
+
+def account(session: Session, slug: str = "acme") -> int:
+    """The id of an account with a message type 'campaign'."""
+    return accounts_service.add_account(session, slug).id
+
+
+def user(session: Session, account_id: int, *, email: str = "mia@example.com", roles: tuple[str, ...]) -> int:
+    """The id of a user who signs in with PASSWORD."""
+    columns = {
+        "email": email,
+        "email_lower": email.lower(),
+        "name": email.partition("@")[0].title(),
+        "password_hash": _PASSWORD_HASH,
+        "roles": list(roles),
+    }
+    made = accounts_store.insert_user(session, account_id, user=columns)
+    assert made is not None
+    return made.id
+
+
+def mailing_list(session: Session, account_id: int, *, name: str = "News", emails: Iterable[str] = ()) -> int:
+    """The id of a list with a confirmed subscriber for each address."""
+    made = MailingList(account_id=account_id, name=name)
+    session.add(made)
+    session.flush()
+    for email in emails:
+        person = Subscriber(
+            account_id=account_id, email=email, email_lower=email.lower(), attributes={"first_name": "Rita"}
+        )
+        session.add(person)
+        session.flush()
+        session.add(ListMember(account_id=account_id, list_id=made.id, subscriber_id=person.id))
+    session.flush()
+    return made.id
+
+
+def campaign(
+    session: Session,
+    account_id: int,
+    *,
+    author_id: int,
+    list_id: int,
+    name: str = "Spring news",
+    subject: str = "News for {{ first_name }}",
+    html: str = "<p>Hello {{ first_name }}</p>",
+    **columns: Any,
+) -> int:
+    """The id of a campaign; a draft unless `columns` (of campaigns) say otherwise."""
+    made = Campaign(account_id=account_id, author_id=author_id, list_id=list_id, name=name, **columns)
+    session.add(made)
+    session.flush()
+    session.add(
+        CampaignContent(
+            account_id=account_id,
+            campaign_id=made.id,
+            version=1,
+            subject=subject,
+            sender="Acme <news@example.com>",
+            html=html,
+            text="Hello {{ first_name }}",
+            fields=["first_name"],
+        )
+    )
+    session.flush()
+    return made.id
+
+
+def send(
+    session: Session,
+    account_id: int,
+    *,
+    email: str = "rita@example.com",
+    campaign_id: int | None = None,
+    status: str = "queued",
+    **columns: Any,
+) -> int:
+    """The id of a row of the ledger with a subscriber of its own; the campaign's counter is kept."""
+    key = uuid.uuid4().hex
+    person = Subscriber(account_id=account_id, email=email, email_lower=email.lower(), external_id=key)
+    session.add(person)
+    session.flush()
+    values = {
+        "subscriber_id": person.id,
+        "email": email,
+        "email_lower": email.lower(),
+        "lane": "bulk",
+        "dedupe_key": f"campaign:{campaign_id}:{person.id}" if campaign_id else f"receipt:{key}",
+        "message_id": f"<{key}@mail.example.com>",
+        "correlation_id": key,
+        "claimed_by": 1 if status == "sending" else None,
+        **columns,
+    }
+    made = Send(account_id=account_id, campaign_id=campaign_id, status=status, **values)
+    session.add(made)
+    session.flush()
+    if campaign_id is not None:
+        session.execute(
+            text(
+                "INSERT INTO campaign_counts (account_id, campaign_id, slot) VALUES (:account_id, :campaign_id, 0)"
+                " ON CONFLICT DO NOTHING"
+            ),
+            {"account_id": account_id, "campaign_id": campaign_id},
+        )
+        counter = getattr(CampaignCount, status)
+        session.execute(
+            update(CampaignCount)
+            .where(CampaignCount.account_id == account_id, CampaignCount.campaign_id == campaign_id)
+            .where(CampaignCount.slot == 0)
+            .values({counter: counter + 1})
+        )
+    return made.id

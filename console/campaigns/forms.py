@@ -69,8 +69,13 @@ class RejectForm(Form):
 class ApproveForm(Form):
     """When to start, and the fingerprint of what the approver has seen."""
 
-    fingerprint = HiddenField()
-    when = RadioField("When to start", choices=[("now", "At once"), ("later", "At a date and time")], default="now")
+    # Empty would approve whatever is there; only a page that showed something may approve it.
+    fingerprint = HiddenField(validators=[InputRequired("Open the page again: it lacks the fingerprint.")])
+    when = RadioField(
+        "When to start",
+        choices=[("now", "At once, when I approve it"), ("later", "At this date and time:")],
+        default="now",
+    )
     date = DateField("Date", validators=[Optional()])
     time = TimeField("Time", validators=[Optional()])
     zone = SelectField("Time zone", default="UTC", validators=[Optional()])

@@ -2,20 +2,21 @@
 
 from datetime import UTC, datetime
 
-from flask import request, session as cookie, url_for
+from flask import request, url_for
+from flask import session as cookie
 
 from console import clock
 from console.campaigns import service, store
 from console.campaigns.forms import ApproveForm, ConfirmForm, ReasonForm, RejectForm
 from console.campaigns.schedule import moment_of
 from console.campaigns.states import STEPS, Change
-from console.campaigns.views import campaigns, live
+from console.campaigns.views import campaigns, live, preview_of
 from console.campaigns.words import WORDS
 from console.errors import Conflict, InvalidInput
 from console.web.database import transaction
 from console.web.forms import Form
 from console.web.guards import account_id, person, role
-from console.web.pages import after_post, page, put_error
+from console.web.pages import after_post, is_htmx, page, put_error
 
 
 @campaigns.route("/<id:campaign_id>/submit", methods=["GET", "POST"])
@@ -35,25 +36,31 @@ def submit(campaign_id: int):
 def approve(campaign_id: int):
     """Approves what the page showed, to start at once or at a time."""
     form = ApproveForm()
-    if form.validate_on_submit():
-        try:
-            scheduled_for, zone = _schedule(form)
-            with transaction() as session:
-                service.approve(
-                    session,
-                    account_id(),
-                    campaign_id,
-                    user_id=person().user_id,
-                    scheduled_for=scheduled_for,
-                    zone=zone,
-                    # Empty is not the same as unknown: a page without a fingerprint approves nothing.
-                    fingerprint=form.fingerprint.data or "",
-                )
-            cookie["zone"] = zone or cookie.get("zone")
-            return _done(Change.APPROVE, campaign_id)
-        except InvalidInput as error:
-            put_error(form, error)
-    return _ask_to_approve(campaign_id, form)
+    if request.method == "GET":
+        form.zone.data = cookie.get("zone") or "UTC"
+    if not form.validate_on_submit():
+        return _ask(Change.APPROVE, campaign_id, form)
+    try:
+        scheduled_for, zone = _schedule(form)
+        if "check" in request.form:
+            # "Show this time in UTC": the page comes back with it, without a script and without approving anything.
+            return _ask(Change.APPROVE, campaign_id, form, scheduled_for=scheduled_for)
+        with transaction() as session:
+            service.approve(
+                session,
+                account_id(),
+                campaign_id,
+                user_id=person().user_id,
+                scheduled_for=scheduled_for,
+                zone=zone,
+                fingerprint=form.fingerprint.data,
+            )
+    except InvalidInput as error:
+        put_error(form, error)
+        return _ask(Change.APPROVE, campaign_id, form)
+    if zone:
+        cookie["zone"] = zone
+    return _done(Change.APPROVE, campaign_id)
 
 
 @campaigns.route("/<id:campaign_id>/reject", methods=["GET", "POST"])
@@ -63,9 +70,7 @@ def reject(campaign_id: int):
     form = RejectForm()
     if form.validate_on_submit():
         with transaction() as session:
-            service.reject(
-                session, account_id(), campaign_id, user_id=person().user_id, reason=form.reason.data or ""
-            )
+            service.reject(session, account_id(), campaign_id, user_id=person().user_id, reason=form.reason.data or "")
         return _done(Change.REJECT, campaign_id)
     return _ask(Change.REJECT, campaign_id, form)
 
@@ -119,40 +124,19 @@ def _ask(change: Change, campaign_id: int, form: Form, **values):
         campaign = store.show(session, account_id(), campaign_id)
     if campaign.status not in STEPS[change].sources:
         raise Conflict(
-            f"The campaign {campaign.name!r} is now in the state {WORDS[campaign.status].label!r}, so it is not possible"
-            f" to {change} it. Open it to see what is possible."
+            f"You can't {change} the campaign {campaign.name!r} in its present state: {WORDS[campaign.status].label}."
+            " Open it to see what is possible."
         )
+    if form.errors and is_htmx():
+        raise InvalidInput(" ".join(words for errors in form.errors.values() for words in errors))
+    values["preview"] = preview_of(campaign) if change is Change.APPROVE else None
     status = 422 if form.errors else 200
     return page(f"campaigns/{change}", campaign=campaign, form=form, words=WORDS, status=status, **values)
 
 
-def _ask_to_approve(campaign_id: int, form: ApproveForm):
-    scheduled_for: datetime | None = None
-    if request.method == "GET" and "when" in request.args:
-        # "Show this time in UTC" sends the form back by GET, without a script and without approving anything.
-        form = ApproveForm(request.args, meta={"csrf": False})
-        if form.validate():
-            try:
-                scheduled_for, _ = _schedule(form)
-            except InvalidInput as error:
-                put_error(form, error)
-        form = _with_token(form)
-    elif request.method == "GET":
-        form.zone.data = cookie.get("zone") or "UTC"
-    return _ask(Change.APPROVE, campaign_id, form, scheduled_for=scheduled_for)
-
-
-def _with_token(checked: ApproveForm) -> ApproveForm:
-    form = ApproveForm(formdata=None, data=checked.data)
-    for name, errors in checked.errors.items():
-        if name in form:
-            form[name].errors = list(errors)
-    return form
-
-
 def _schedule(form: ApproveForm) -> tuple[datetime | None, str | None]:
     """Gives the moment and zone that the form asks for; nothing for at once."""
-    if form.when.data != "later":
+    if form.when.data != "later" or form.date.data is None or form.time.data is None:
         return None, None
     scheduled_for = moment_of(form.date.data, form.time.data, form.zone.data)
     if scheduled_for <= clock.now():

@@ -1,25 +1,32 @@
 """Screens of campaigns: the list, writing, one campaign with its progress. What moves one is in step_views.py."""
 
 from flask import Blueprint, request, url_for
+from markupsafe import Markup
 
 from console.audience.store import lists
 from console.campaigns import service, store
 from console.campaigns.forms import CampaignForm
-from console.campaigns.preview import preview_html
+from console.campaigns.preview import Preview, preview
+from console.campaigns.preview_store import example
 from console.campaigns.service import Draft
 from console.campaigns.states import STEPS, Change, State
+from console.campaigns.store import CampaignRow
 from console.campaigns.words import WORDS
+from console.content.source import Source
 from console.errors import Conflict, InvalidInput
 from console.providers.trouble_store import troubles
+from console.sends.words import WORDS as SEND_WORDS
 from console.web.database import transaction
 from console.web.guards import account_id, person, role
 from console.web.headers import shows_mail
 from console.web.pages import after_post, fragment, page, put_error
 from console.web.paging import PAGE_ROWS, asked_number, cut
 
+NOBODY = "somebody@example.com"
+
 campaigns = Blueprint("campaigns", __name__, url_prefix="/campaigns")
 
-# A campaign in one of these may change under the eyes of whoever looks at it.
+# Whoever looks at a campaign in one of these may see it change by itself.
 MOVING = frozenset({State.SENDING, State.PAUSED, State.APPROVED})
 
 
@@ -33,7 +40,7 @@ def index():
     with transaction() as session:
         rows = store.page(session, account_id(), status=status, before_id=before, limit=PAGE_ROWS + 1)
     shown = cut(rows, limit=PAGE_ROWS, cursor=lambda row: row.id)
-    return page("campaigns/index", shown=shown, status=status, words=WORDS, is_first=before is None)
+    return page("campaigns/index", shown=shown, chosen=status, words=WORDS, is_first=before is None)
 
 
 @campaigns.route("/new", methods=["GET", "POST"])
@@ -62,7 +69,8 @@ def edit(campaign_id: int):
 @campaigns.get("/<id:campaign_id>")
 def show(campaign_id: int):
     """Shows one campaign: how far it is, what it says, who wrote and who approved it."""
-    return page("campaigns/show", **live(campaign_id))
+    values = live(campaign_id)
+    return page("campaigns/show", preview=preview_of(values["campaign"]), **values)
 
 
 @campaigns.get("/<id:campaign_id>/progress")
@@ -77,7 +85,7 @@ def message(campaign_id: int):
     """Gives the HTML part as an example person gets it, for a frame; its policy lets it run and load nothing."""
     with transaction() as session:
         campaign = store.show(session, account_id(), campaign_id)
-    return preview_html(campaign.html)
+    return fragment("campaigns/message", html=Markup(preview_of(campaign).html))
 
 
 def live(campaign_id: int) -> dict:
@@ -91,10 +99,19 @@ def live(campaign_id: int) -> dict:
         "words": WORDS,
         "is_moving": campaign.status in MOVING,
         "actions": actions(campaign),
+        "send_words": SEND_WORDS,
     }
 
 
-def actions(campaign) -> list[str]:
+def preview_of(campaign: CampaignRow) -> Preview:
+    """Gives the campaign's message as the first person of its list would get it."""
+    source = Source(subject=campaign.subject, sender=campaign.sender, html=campaign.html, text=campaign.text)
+    with transaction() as session:
+        who = example(session, account_id(), campaign.list_id)
+    return preview(source, recipient=who.email if who else NOBODY, values=who.values if who else {})
+
+
+def actions(campaign: CampaignRow) -> list[str]:
     """Gives the changes that the person who looks may make to the campaign as it is now, most likely first."""
     who = person()
     is_own = campaign.requires_second_person and campaign.author_id == who.user_id

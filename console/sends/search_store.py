@@ -205,9 +205,7 @@ def show_send(session: Session, account_id: int, send_id: int) -> SendDetail:
     if row is None:
         raise NotFound(f"There is no send {send_id} in this account. Look for the recipient's address instead.")
     attempts = session.scalars(
-        select(Attempt)
-        .where(Attempt.account_id == account_id, Attempt.send_id == send_id)
-        .order_by(Attempt.attempt_no)
+        select(Attempt).where(Attempt.account_id == account_id, Attempt.send_id == send_id).order_by(Attempt.attempt_no)
     ).all()
     return SendDetail(send=row[0], campaign_name=row[1], attempts=attempts)
 

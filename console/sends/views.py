@@ -33,9 +33,7 @@ def campaign(campaign_id: int):
     with transaction() as session:
         shown = search_store.show_campaign(session, account_id(), campaign_id)
         found = search_store.page_of_campaign(session, account_id(), campaign_id, status=status, after=after)
-    return page(
-        "sends/campaign", campaign=shown, status=status, found=found, words=WORDS, is_first=not after
-    )
+    return page("sends/campaign", campaign=shown, chosen=status, found=found, words=WORDS, is_first=not after)
 
 
 @sends.get("/<id:send_id>")

@@ -6,7 +6,7 @@ from console.sends.states import State
 
 
 class Word(NamedTuple):
-    """How a state is shown: its label, a mark that is readable without colour, a tone of the style sheet, a sentence."""
+    """How a state is shown: a label, a mark to be read without colour, a tone of the style sheet, a sentence."""
 
     label: str
     mark: str

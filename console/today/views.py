@@ -42,6 +42,6 @@ def _moving(session) -> dict:
         "sending": campaign_store.page(session, account_id(), status="sending", limit=SHOWN),
         "paused": campaign_store.page(session, account_id(), status="paused", limit=SHOWN),
         "totals": store.totals(session, account_id()),
-        "machinery": store.machinery(session, dead_after_s=current_app.config["DEAD_AFTER_S"]),
+        "machinery": store.machinery(session, dead_after_s=current_app.config["SENDONCE_SETTINGS"].dead_after_s),
         "troubles": troubles(session),
     }

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from flask import Flask, Response, make_response, redirect, render_template, request
 from markupsafe import Markup, escape
@@ -12,8 +13,9 @@ from console.web.forms import Form
 
 
 def init_app(app: Flask) -> None:
-    """Teaches the templates the filters `moment`, `figure` and `counted`."""
+    """Teaches the templates the filters `moment`, `in_zone`, `figure` and `counted`."""
     app.jinja_env.filters["moment"] = moment
+    app.jinja_env.filters["in_zone"] = in_zone
     app.jinja_env.filters["figure"] = figure
     app.jinja_env.filters["counted"] = counted
     app.jinja_env.trim_blocks = True
@@ -50,11 +52,10 @@ def is_htmx() -> bool:
 
 def put_error(form: Form, error: InvalidInput) -> None:
     """Shows a refusal by a service beside the form's field that it names, or above the form when it names none."""
-    field = form[error.field] if error.field in form else None
-    if field is None:
+    if error.field is None or error.field not in form:
         form.form_errors.append(str(error))
     else:
-        field.errors = [*field.errors, str(error)]
+        form[error.field].errors = [*form[error.field].errors, str(error)]
 
 
 def moment(value: datetime | None) -> Markup:
@@ -64,6 +65,13 @@ def moment(value: datetime | None) -> Markup:
     utc = value.astimezone(UTC)
     words = f"{utc.day} {utc:%b %Y}, {utc:%H:%M:%S} UTC"
     return Markup('<time datetime="{}">{}</time>').format(utc.isoformat(timespec="seconds"), words)
+
+
+def in_zone(value: datetime, zone: str) -> Markup:
+    """Gives a moment as <time>, as a clock in the zone shows it, with the zone's name."""
+    local = value.astimezone(ZoneInfo(zone))
+    words = f"{local:%A}, {local.day} {local:%b %Y}, {local:%H:%M} {zone}"
+    return Markup('<time datetime="{}">{}</time>').format(local.isoformat(timespec="seconds"), words)
 
 
 def figure(value: int) -> str:

@@ -37,7 +37,7 @@ WORDS = {
     400: "The request was not understood. Go back, reload the page and try again.",
     404: "The page was moved, never existed, or belongs to another account. Check the address, or start from Today.",
     405: "This address takes another kind of request. Go back and use the button on the page.",
-    413: "What you sent is larger than 4 MB. Make it smaller, for example by linking pictures instead of including them.",
+    413: "What you sent is larger than 4 MB. Make it smaller; link pictures instead of including them.",
     500: "It has been written to the log with its details. Try again; if it stays, tell whoever runs this server.",
     503: "It may be restarting. Nothing is lost; wait a moment and reload the page.",
 }
@@ -52,11 +52,17 @@ def init_app(app: Flask) -> None:
 
 
 def problem(status: int, words: str | None = None) -> Response:
-    """Gives the problem's page, or with htmx the fragment that takes the place of what was asked for."""
-    template = "problems/_problem.html" if request.headers.get("HX-Request") == "true" else "problems/problem.html"
+    """Gives the problem's page; with htmx a fragment for its place for problems, so that nothing else is lost."""
+    is_htmx = request.headers.get("HX-Request") == "true"
     heading = HEADINGS.get(status) or HTTPStatus(status).phrase
     text = words or WORDS.get(status) or "Go back and try again."
-    return make_response(render_template(template, status=status, heading=heading, words=text), status)
+    template = "problems/_problem.html" if is_htmx else "problems/problem.html"
+    answer = make_response(render_template(template, status=status, heading=heading, words=text), status)
+    if is_htmx:
+        # What is polled says itself when it works again (#stale); what a person did stays until they do the next thing.
+        answer.headers["HX-Retarget"] = "#stale" if request.method == "GET" else "#problem-slot"
+        answer.headers["HX-Reswap"] = "innerHTML"
+    return answer
 
 
 def _of_sendonce(error: SendonceError) -> Response:

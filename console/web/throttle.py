@@ -1,6 +1,9 @@
 """How often a view may be tried: counted in the memory of this process, by address and by machine."""
 
+from typing import cast
+
 from flask import Flask, request
+from flask.typing import RouteCallable
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
 from werkzeug.wrappers import Response
@@ -20,7 +23,7 @@ def init_app(app: Flask, *, endpoint: str) -> None:
     view = app.view_functions[endpoint]
     for limit, key in ((PER_PERSON, _person_and_machine), (PER_MACHINE, get_remote_address)):
         view = limiter.limit(limit, key_func=key, methods=["POST"], deduct_when=_has_failed, error_message=WORDS)(view)
-    app.view_functions[endpoint] = view
+    app.view_functions[endpoint] = cast(RouteCallable, view)
 
 
 def _person_and_machine() -> str:
