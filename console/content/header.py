@@ -66,29 +66,30 @@ def _encoded_words(value: str, *, taken: int) -> str:
     All of it, blanks too, goes into the words: between two encoded words white space does not count (RFC 2047, 6.2),
     so nothing can be lost or added at their edges. Each word holds whole characters (RFC 2047, 5).
     """
-    pieces = [char.encode() for char in value]
-    is_q = sum(len(_Q[byte]) for piece in pieces for byte in piece) <= len(value.encode()) * 4 // 3
-    words: list[str] = []
+    in_q = [_q(char) for char in value]
+    is_q = sum(map(len, in_q)) * 3 <= len(value.encode()) * 4
+    # What B takes per character is counted in octets: 3 of them make 4 characters.
+    sizes = [len(each) for each in in_q] if is_q else [len(char.encode()) for char in value]
     room = min(_WORD_LIMIT, LINE_LIMIT - taken) - _WORD_FRAME
-    held = b""
-    for piece in pieces:
-        if held and _encoded_size(held + piece, is_q=is_q) > room:
-            words.append(_word(held, is_q=is_q))
-            held = b""
+    words: list[str] = []
+    begin = size = 0
+    for position, each in enumerate(sizes):
+        if size + each > (room if is_q else room // 4 * 3):
+            words.append(_word(value[begin:position], is_q=is_q))
+            begin, size = position, 0
             room = _WORD_LIMIT - _WORD_FRAME
-        held += piece
-    words.append(_word(held, is_q=is_q))
+        size += each
+    words.append(_word(value[begin:], is_q=is_q))
     return "\r\n ".join(words)
 
 
-def _encoded_size(content: bytes, *, is_q: bool) -> int:
-    return sum(len(_Q[byte]) for byte in content) if is_q else (len(content) + 2) // 3 * 4
+def _q(text: str) -> str:
+    return "".join([_Q[byte] for byte in text.encode()])
 
 
-def _word(content: bytes, *, is_q: bool) -> str:
-    if is_q:
-        return f"=?utf-8?q?{''.join([_Q[byte] for byte in content])}?="
-    return f"=?utf-8?b?{b64encode(content).decode('ascii')}?="
+def _word(text: str, *, is_q: bool) -> str:
+    """Gives one encoded word (RFC 2047, 2; 4.1 for B, 4.2 for Q)."""
+    return f"=?utf-8?q?{_q(text)}?=" if is_q else f"=?utf-8?b?{b64encode(text.encode()).decode('ascii')}?="
 
 
 def mailbox(name: str, display_name: str, addr_spec: str) -> bytes:

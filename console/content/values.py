@@ -4,7 +4,7 @@ Missing means: not there, null, or text of nothing but blanks. All three fail th
 a fallback, because `Hello ,` is as wrong as `Hello None,`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from jinja2.exceptions import TemplateRuntimeError
@@ -99,7 +99,7 @@ class Branch:
 
     __slots__ = ("_content", "path", "run")
 
-    def __init__(self, content: Mapping[str, Any], path: str, run: Run):
+    def __init__(self, content: dict[str, Any], path: str, run: Run):
         self._content = content
         self.path = path
         self.run = run
@@ -120,7 +120,7 @@ class Series:
 
     __slots__ = ("_content", "path", "run")
 
-    def __init__(self, content: Sequence[Any], path: str, run: Run):
+    def __init__(self, content: list[Any], path: str, run: Run):
         self._content = content
         self.path = path
         self.run = run
@@ -151,9 +151,9 @@ def known(value: Any, path: str, run: Run) -> Any:
         return value.replace("\r\n", "\n").replace("\r", "\n") if "\r" in value else value
     if value is None:
         return Missing(path, run)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return Branch(value, path, run)
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return Series(value, path, run)
     return value
 
