@@ -44,12 +44,16 @@ def database_url(settings: Settings) -> Iterator[str]:
 @contextmanager
 def _in_use(server: Server, *, users: int, start_lock: Path) -> Iterator[str]:
     with _locked(start_lock):
+        fcntl.flock(users, fcntl.LOCK_SH)
         try:
             server.start()
             server.make_database(DATABASE)
-        except (OSError, psycopg.Error) as error:
-            raise DatabaseError(f"The embedded PostgreSQL can't be started: {error}.") from error
-        fcntl.flock(users, fcntl.LOCK_SH)
+        except BaseException as error:  # also Ctrl-C and SIGTERM: nobody would use what has just been started
+            if _is_last(users):
+                server.stop()
+            if isinstance(error, (OSError, psycopg.Error)):
+                raise DatabaseError(f"The embedded PostgreSQL can't be started: {error}.") from error
+            raise
         url = server.url(DATABASE)
     try:
         yield url

@@ -57,6 +57,7 @@ class Server:
         self._place = place
         self._log = place.home / "server.log"
         self._pid_file = place.cluster / "postmaster.pid"
+        self._launched: subprocess.Popen[Any] | None = None
 
     def url(self, database: str) -> str:
         """Gives the URL of a database on the running server."""
@@ -68,17 +69,17 @@ class Server:
         Raises: DatabaseError with the end of the server's log.
         """
         self._make_cluster()
-        launched: subprocess.Popen[Any] | None = None
+        self._launched = None
         log_start = 0
         deadline = time.monotonic() + START_LIMIT_S
         while time.monotonic() < deadline:
-            if launched is None and not self.is_alive():
+            if self._launched is None and not self.is_alive():
                 self._clear_remains()
                 log_start = self._turn_log()
-                launched = self._launch()
+                self._launched = self._launch()
             if self._is_ready():
                 return
-            if launched is not None and launched.poll() is not None:
+            if self._launched is not None and self._launched.poll() is not None:
                 raise DatabaseError(f"The embedded PostgreSQL did not start.{self._log_tail(log_start)}")
             time.sleep(0.05)
         raise DatabaseError(
@@ -95,6 +96,9 @@ class Server:
         """Stops the server cleanly (sessions are ended, a checkpoint is written); nothing to do when none runs."""
         postmaster = self._postmaster()
         if postmaster is None:
+            if self._launched is not None and self._launched.poll() is None:
+                self._launched.kill()  # we were interrupted before it had written its pid: it has not begun anything
+                self._launched.wait()
             return
         for sign, limit_s in ((signal.SIGINT, STOP_LIMIT_S), (signal.SIGQUIT, 10), (signal.SIGKILL, 10)):
             if not self._end([postmaster], sign, limit_s=limit_s):

@@ -19,7 +19,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from console import clock, ticks_store
-from console.campaigns.ticks import build_audiences, finish_done, start_due
+from console.campaigns.ticks import build_audiences, cancel_rest, finish_done, start_due
 from console.config import Settings
 from console.db import transaction
 from console.dispatch.recovery import reap
@@ -45,6 +45,7 @@ def ticks(settings: Settings) -> tuple[Tick, ...]:
         Tick("campaigns.start_due", settings.tick_s, start_due),
         Tick("campaigns.build_audiences", settings.tick_s, build_audiences),
         Tick("campaigns.finish_done", settings.tick_s, finish_done),
+        Tick("campaigns.cancel_rest", settings.tick_s, cancel_rest),
         Tick("dispatch.reap", settings.heartbeat_s, reap),
     )
 
@@ -88,6 +89,10 @@ class Scheduler:
                 with contextlib.suppress(psycopg.Error):
                     connection.cancel_safe(timeout=1)
             time.sleep(0.05)
+
+    def is_running(self) -> bool:
+        """Tells whether a tick is at work at this moment."""
+        return bool(self._running)
 
     def _run(self, tick: Tick) -> None:
         self._running.add(tick.name)

@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from console.cli import database
+from console.cli import database, serve
 from console.cli.root import cli
 from console.errors import SendonceError
 
-__all__ = ["cli", "database", "main"]
+__all__ = ["cli", "database", "main", "serve"]
 
 
 def main() -> None:

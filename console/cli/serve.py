@@ -125,6 +125,7 @@ def _serve(server: WebServer, sending: _Sending | None = None) -> None:
 def _addresses(server: WebServer) -> list[tuple[str, int]]:
     if isinstance(server, MultiSocketServer):
         return list(server.effective_listen or [])
+    assert server.socket is not None  # bound since it was made
     host, port, *_ = server.socket.getsockname()
     return [(host, port)]
 
