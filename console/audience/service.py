@@ -1,0 +1,108 @@
+"""Rules of the audience: stopping mail to an address, leaving a list and coming back. Imports are in csv_import.py."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from console.accounts import store as accounts_store
+from console.audience import store
+from console.audience.address import parse
+from console.audience.unsubscribe import Ticket
+from console.errors import InvalidInput, NotFound
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whom an unsubscribe link is about, and which list.
+
+    `standing`: on, left (by a link: they may come back), or stopped (for another reason, or for all lists).
+    """
+
+    email: str
+    email_lower: str
+    list_name: str
+    standing: str
+
+
+def suppress(session: Session, account_id: int, *, email: str, reason: str, user_id: int | None = None) -> bool:
+    """Stops all of the account's mail to an address, known or not; gives whether there was no such stop yet.
+
+    Raises: InvalidInput (fields email, reason).
+    """
+    address = parse(email)
+    if not reason.strip():
+        raise InvalidInput("Say why, so that whoever finds it later can tell.", field="reason")
+    is_new = store.suppress(session, account_id, email_lower=address.email_lower, kind="manual", reason=reason.strip())
+    if is_new:
+        accounts_store.record(
+            session,
+            account_id,
+            user_id=user_id,
+            action="subscriber.suppress",
+            object_id=address.email_lower,
+            details={"reason": reason.strip()},
+        )
+    return is_new
+
+
+def reach(session: Session, ticket: Ticket) -> Reach:
+    """Gives whom and which list the link of an unsubscribe mail is about.
+
+    Raises: NotFound when they are no longer on file.
+    """
+    subscriber = store.find_subscriber(session, ticket.account_id, ticket.subscriber_id)
+    if subscriber is None:
+        raise NotFound("We have no record of you any more, so no mail will come.")
+    mailing_list = store.list_by_id(session, ticket.account_id, list_id=ticket.list_id)
+    stops = store.suppressions_of(session, ticket.account_id, subscriber.email_lower)
+    kinds = {stop.kind if stop.list_id else "all" for stop in stops if stop.list_id in {None, ticket.list_id}}
+    standing = "on" if not kinds else "left" if kinds == {"unsubscribed"} else "stopped"
+    return Reach(
+        email=subscriber.email,
+        email_lower=subscriber.email_lower,
+        list_name=mailing_list.name,
+        standing=standing,
+    )
+
+
+def leave(session: Session, ticket: Ticket) -> bool:
+    """Takes the person off the list, by a suppression that names the send; gives whether they were still on it."""
+    person = reach(session, ticket)
+    return store.suppress(
+        session,
+        ticket.account_id,
+        email_lower=person.email_lower,
+        kind="unsubscribed",
+        reason=f"left the list {person.list_name!r} by the link in a mail",
+        list_id=ticket.list_id,
+        send_id=ticket.send_id,
+    )
+
+
+def come_back(session: Session, ticket: Ticket) -> bool:
+    """Undoes leave(), and only that: what a bounce, a complaint or a colleague stopped stays stopped.
+
+    Gives: whether there was something to undo.
+    """
+    person = reach(session, ticket)
+    lifted = store.lift(
+        session,
+        ticket.account_id,
+        email_lower=person.email_lower,
+        list_id=ticket.list_id,
+        kind="unsubscribed",
+    )
+    if lifted is not None:
+        accounts_store.record(
+            session,
+            ticket.account_id,
+            user_id=None,
+            action="subscriber.come_back",
+            object_id=person.email_lower,
+            details={
+                "list_id": ticket.list_id,
+                "had_left_at": lifted.created_at.isoformat(),
+                "send_id": lifted.send_id,
+            },
+        )
+    return lifted is not None
