@@ -6,6 +6,7 @@ from htmx_flask import Htmx
 from sqlalchemy import Engine
 
 from console.accounts.views import accounts, load_person
+from console.audience.views import audience
 from console.campaigns import step_views
 from console.config import Settings
 from console.db import make_engine
@@ -42,9 +43,11 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     pages.init_app(app)
     assets.init_app(app)
     headers.init_app(app, is_https=settings.is_https)
-    CSRFProtect(app)
-    for blueprint in (today, accounts, step_views.campaigns, sends, health):
+    csrf = CSRFProtect(app)
+    for blueprint in (today, accounts, step_views.campaigns, sends, audience, health):
         app.register_blueprint(blueprint)
+    # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
+    csrf.exempt(audience)
     throttle.init_app(app, endpoint="accounts.sign_in")
     guards.init_app(app, load_person=load_person)
     problems.init_app(app)

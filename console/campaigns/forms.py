@@ -85,11 +85,14 @@ class ApproveForm(Form):
         self.zone.choices = [(zone, zone) for zone in zones()]
 
     def validate(self, extra_validators=None) -> bool:
-        """Asks for date and time only when they are needed."""
+        """Asks for date and time when they are needed, and what is meant when they are filled in but not chosen."""
         is_valid = super().validate(extra_validators)
-        if self.when.data != "later":
-            return is_valid
-        for field, words in ((self.date, "Choose the date."), (self.time, "Choose the time.")):
-            if field.data is None and not field.errors:
-                field.errors = [words]
-        return is_valid and not (self.date.errors or self.time.errors)
+        if self.when.data == "later":
+            for field, words in ((self.date, "Choose the date."), (self.time, "Choose the time.")):
+                if field.data is None and not field.errors:
+                    field.errors = [words]
+        elif self.date.data or self.time.data:
+            self.when.errors = [
+                "You filled in a date or time, but chose to start at once. Choose the date and time, or empty them."
+            ]
+        return is_valid and not (self.when.errors or self.date.errors or self.time.errors)

@@ -13,6 +13,7 @@ from console.campaigns.states import STEPS, Change, State
 from console.campaigns.store import CampaignRow
 from console.campaigns.words import WORDS
 from console.content.source import Source
+from console.content.text import text_from_html
 from console.errors import Conflict, InvalidInput
 from console.providers.trouble_store import troubles
 from console.sends.words import WORDS as SEND_WORDS
@@ -63,6 +64,9 @@ def edit(campaign_id: int):
             " Make a new one instead."
         )
     form = CampaignForm(obj=campaign)
+    if request.method == "GET" and campaign.text == text_from_html(campaign.html):
+        # It was made from the HTML; left in the form it would stay as it is when the HTML changes.
+        form.text.data = ""
     return _write("campaigns/edit", form, campaign_id=campaign_id, campaign=campaign)
 
 

@@ -113,6 +113,9 @@ def page_of_campaign(
     if status in EXCEPTIONS:
         # The planner proves that a row is in the partial index only from the index's own list.
         query = query.where(Send.status.in_([_literal(state) for state in EXCEPTIONS]))
+    if status == State.SENDING:
+        # The predicate of sends_sending_idx as it is written there.
+        query = query.where(func.lower(Send.status) == _literal(State.SENDING))
     query = query.where(Send.id > _number(after)).order_by(Send.id)
     return _cut(session, query, limit=limit, cursor=lambda row: str(row.id))
 
