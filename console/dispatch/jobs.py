@@ -65,51 +65,32 @@ class JobBook:
         """Somebody has committed new work."""
         self._read_at = float("-inf")
 
-    def claim(
-        self, connection: Connection, *, worker_id: int, limit: int, slot: int, now: float
-    ) -> tuple[Line | None, list[Claimed]]:
-        """Claims from the next campaign in turn that has due rows; (None, []) when none has."""
-        self._refresh(connection, now)
+    def next_line(self, now: float) -> Line | None:
+        """Gives the campaign to claim from, in turn; None when none is known to have due rows."""
         lines = list(self._lines.values())
         for step in range(len(lines)):
             line = lines[(self._turn + step) % len(lines)]
-            if line.rests_until > now:
-                continue
-            claimed, found = self._claim_from(line, connection, worker_id=worker_id, limit=limit, slot=slot, now=now)
-            if found:
+            if line.rests_until <= now:
                 self._turn += step + 1
-                return line, claimed
+                if now - line.swept_at > SWEEP_EVERY_S:
+                    line.after, line.swept_at = recorder.QUEUE_START, now
+                return line
+        return None
+
+    def found(self, line: Line, last: Position | None, now: float) -> None:
+        """Remembers how far a claim came; `last` None: there was no row behind the line's place."""
+        if last is not None:
+            line.after = last
+        elif line.after != recorder.QUEUE_START:
+            line.after, line.swept_at = recorder.QUEUE_START, now
+        else:
             line.rests_until = now + self._settings.tick_s
-        return None, []
 
-    def _claim_from(
-        self, line: Line, connection: Connection, *, worker_id: int, limit: int, slot: int, now: float
-    ) -> tuple[list[Claimed], bool]:
-        if now - line.swept_at > SWEEP_EVERY_S:
-            line.after, line.swept_at = recorder.QUEUE_START, now
-        while True:
-            started_after = line.after
-            claimed, last = recorder.claim(
-                connection,
-                worker_id=worker_id,
-                account_id=line.job.account_id,
-                campaign_id=line.job.campaign_id,
-                list_id=line.job.list_id,
-                age_cap_s=line.job.age_cap_s,
-                limit=limit,
-                after=started_after,
-                slot=slot,
-            )
-            if last is not None:
-                line.after = last
-                return claimed, True
-            if started_after == recorder.QUEUE_START:
-                return [], False
-            line.after, line.swept_at = recorder.QUEUE_START, now
+    def is_stale(self, now: float) -> bool:
+        return now - self._read_at >= self._settings.tick_s
 
-    def _refresh(self, connection: Connection, now: float) -> None:
-        if now - self._read_at < self._settings.tick_s:
-            return
+    def read(self, connection: Connection, now: float) -> None:
+        """Reads what there is to send; content is compiled once for each version."""
         self._read_at = now
         lines = {}
         for job in store.jobs(connection):

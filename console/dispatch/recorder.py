@@ -1,22 +1,22 @@
-"""The three commits of a hand-over: the claim, the mark (with the outcomes of messages that are through), nothing else.
+"""The commits of a hand-over: the claim, then the mark together with the outcomes of messages that are through.
 
 One statement is one transaction is one round trip (the connection commits each by itself), so several messages share
-one commit. The states in these statements are literals: a bound list would hide the partial indexes from the
-planner. tests/sends/test_states.py holds them against sends/states.py.
+one commit. The functions give what to ask (asker.py) and read what was answered. The states in these statements are
+literals: a bound list would hide the partial indexes from the planner. tests/sends/test_states.py holds them against
+sends/states.py.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from psycopg import Connection
-
+from console.dispatch.asker import Statement, number_array, text_array
 from console.sends.states import State
 
-# A row's place in the queue: (due_at, id).
-Position = tuple[datetime, int]
-QUEUE_START: Position = (datetime.min.replace(tzinfo=UTC), 0)
+# A row's place in the queue: due_at as the database writes it, and id.
+Position = tuple[str, int]
+QUEUE_START: Position = ("-infinity", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,6 @@ class Claimed:
     message_id: str
     dated_at: datetime
     merge_values: dict[str, Any]
-    first_due_at: datetime
-    due_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,62 +60,62 @@ class Outcome:
         return self.claimed.attempt_no + (self.outcome is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What one flush did: the send ids whose outcome went in, and those that may now be handed over."""
-
-    done: set[int] = field(default_factory=set)
-    marked: set[int] = field(default_factory=set)
-
-
-_CLAIM = """
+CLAIM = Statement(
+    "claim",
+    """
 WITH picked AS MATERIALIZED (
     SELECT s.account_id, s.id, s.email_lower
       FROM sends s
-     WHERE s.account_id = %(account_id)s AND s.campaign_id = %(campaign_id)s AND s.status = 'queued'
-       AND s.due_at <= now() AND (s.due_at, s.id) > (%(after_due_at)s, %(after_id)s)
+     WHERE s.account_id = %(account_id)s::bigint AND s.campaign_id = %(campaign_id)s::bigint AND s.status = 'queued'
+       AND s.due_at <= now() AND (s.due_at, s.id) > (%(after_due_at)s::timestamptz, %(after_id)s::bigint)
        AND EXISTS (SELECT FROM campaigns c
                     WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')
      ORDER BY s.due_at, s.id
-     LIMIT %(limit)s
+     LIMIT %(limit)s::bigint
        FOR UPDATE OF s SKIP LOCKED
-), judged AS (
+), judged AS MATERIALIZED (
     SELECT p.account_id, p.id,
            (SELECT x.kind || ': ' || x.reason FROM suppressions x
              WHERE x.account_id = p.account_id AND x.email_lower = p.email_lower
-               AND (x.list_id IS NULL OR x.list_id = %(list_id)s)
+               AND (x.list_id IS NULL OR x.list_id = %(list_id)s::bigint)
              LIMIT 1) AS suppression
       FROM picked p
 ), moved AS (
     UPDATE sends s
        SET status = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed'
-                         WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s) THEN 'dead'
+                         WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8) THEN 'dead'
                          ELSE 'sending' END,
            provider_reply = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed after queueing: ' || j.suppression
-                                 WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s)
+                                 WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8)
                                  THEN concat_ws('; ', 'gave up: too old', s.provider_reply)
                                  ELSE s.provider_reply END,
            finished_at = CASE WHEN j.suppression IS NOT NULL THEN now() END,
-           claimed_by = %(worker_id)s, claimed_at = now(), handed_over_at = NULL,
+           claimed_by = %(worker_id)s::bigint, claimed_at = now(), handed_over_at = NULL,
            dated_at = COALESCE(s.dated_at, now())
       FROM judged j
      WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
-    RETURNING s.account_id, s.campaign_id, s.id, s.claimed_by, s.email, s.subscriber_id, s.attempt_no, s.message_id,
-              s.dated_at, s.merge_values, s.first_due_at, s.due_at, s.status
+    RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status, s.due_at
 ), counted AS (
     INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, queued, sending, suppressed, dead)
-    SELECT %(account_id)s, %(campaign_id)s, %(slot)s, -count(*), count(*) FILTER (WHERE status = 'sending'),
-           count(*) FILTER (WHERE status = 'suppressed'), count(*) FILTER (WHERE status = 'dead')
+    SELECT %(account_id)s::bigint, %(campaign_id)s::bigint, %(slot)s::smallint, -count(*),
+           count(*) FILTER (WHERE status = 'sending'), count(*) FILTER (WHERE status = 'suppressed'),
+           count(*) FILTER (WHERE status = 'dead')
       FROM moved HAVING count(*) > 0
         ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
        SET queued = c.queued + excluded.queued, sending = c.sending + excluded.sending,
            suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
 )
-SELECT * FROM moved ORDER BY due_at, id
-"""
+SELECT COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
+                                          extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text)
+                         ORDER BY due_at, id), '[]')
+  FROM moved
+""",
+)
 
-_RECORD = """
-WITH o AS (
+RECORD = Statement(
+    "record",
+    """
+WITH o AS MATERIALIZED (
     SELECT * FROM unnest(%(o_account_id)s::bigint[], %(o_id)s::bigint[], %(o_worker_id)s::bigint[],
                          %(o_before)s::smallint[], %(o_after)s::smallint[], %(o_status)s::text[],
                          %(o_outcome)s::text[], %(o_phase)s::text[], %(o_code)s::smallint[], %(o_enhanced)s::text[],
@@ -139,12 +137,12 @@ WITH o AS (
 ), tried AS (
     INSERT INTO attempts (account_id, send_id, attempt_no, worker_id, provider, outcome, phase, code, enhanced, reply,
                           claimed_at, handed_over_at)
-    SELECT account_id, id, after, worker_id, %(provider)s, outcome, phase, code, enhanced, reply, claimed_at,
+    SELECT account_id, id, after, worker_id, %(provider)s::text, outcome, phase, code, enhanced, reply, claimed_at,
            handed_over_at
       FROM done WHERE outcome IS NOT NULL
 ), counted AS (
     INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, sending, queued, sent, failed, dead, in_doubt)
-    SELECT account_id, campaign_id, %(slot)s, -count(*), count(*) FILTER (WHERE status = 'queued'),
+    SELECT account_id, campaign_id, %(slot)s::smallint, -count(*), count(*) FILTER (WHERE status = 'queued'),
            count(*) FILTER (WHERE status = 'sent'), count(*) FILTER (WHERE status = 'failed'),
            count(*) FILTER (WHERE status = 'dead'), count(*) FILTER (WHERE status = 'in_doubt')
       FROM done WHERE campaign_id IS NOT NULL GROUP BY account_id, campaign_id
@@ -166,12 +164,12 @@ WITH o AS (
                     WHERE c.account_id = s.account_id AND c.id = s.campaign_id AND c.status = 'sending')
     RETURNING s.id
 )
-SELECT true AS is_marked, id FROM marked UNION ALL SELECT false, id FROM done
-"""
+SELECT json_build_array(ARRAY(SELECT id FROM marked), ARRAY(SELECT id FROM done))
+""",
+)
 
 
-def claim(
-    connection: Connection,
+def claim_values(
     *,
     worker_id: int,
     account_id: int,
@@ -181,14 +179,12 @@ def claim(
     limit: int,
     after: Position,
     slot: int,
-) -> tuple[list[Claimed], Position | None]:
-    """Takes up to `limit` due rows of the campaign for the worker, behind `after` in the queue's order.
+) -> dict[str, str | int | float]:
+    """Gives the values for CLAIM: up to `limit` due rows of the campaign, behind `after` in the queue's order.
 
-    Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement and not given.
-
-    Gives: the rows that are the worker's now, and the place of the last row touched; None when there was no row.
+    Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement.
     """
-    parameters = {
+    return {
         "worker_id": worker_id,
         "account_id": account_id,
         "campaign_id": campaign_id,
@@ -199,48 +195,60 @@ def claim(
         "after_id": after[1],
         "slot": slot,
     }
-    rows = connection.execute(_CLAIM, parameters, prepare=True).fetchall()
-    if not rows:
+
+
+def claimed_rows(
+    answer: list[list[Any]], *, worker_id: int, account_id: int, campaign_id: int
+) -> tuple[list[Claimed], Position | None]:
+    """Reads CLAIM's answer: the rows that are the worker's now, and the place of the last row touched, if any."""
+    if not answer:
         return [], None
-    return [Claimed(*row[:12]) for row in rows if row[12] == "sending"], (rows[-1][11], rows[-1][2])
+    rows = [
+        Claimed(
+            account_id,
+            campaign_id,
+            id_,
+            worker_id,
+            email,
+            subscriber_id,
+            attempt_no,
+            message_id,
+            datetime.fromtimestamp(dated_s, UTC),
+            merge_values,
+        )
+        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _ in answer
+        if status == "sending"
+    ]
+    return rows, (answer[-1][8], answer[-1][0])
 
 
-def record(
-    connection: Connection,
-    *,
-    outcomes: Sequence[Outcome],
-    marks: Sequence[tuple[Claimed, int]],
-    provider: str,
-    slot: int,
-) -> Recorded:
-    """Writes outcomes and marks in one commit; `marks` are rows about to be handed over, with their list's id.
+def record_values(
+    *, outcomes: Sequence[Outcome], marks: Sequence[tuple[Claimed, int]], provider: str, slot: int
+) -> dict[str, str | int | float]:
+    """Gives the values for RECORD; `marks` are rows about to be handed over, with their list's id.
 
-    Gives: which outcomes went in, and which marks. A row whose mark is missing must not be handed over: it is no
-           longer ours, its person has opted out, or its campaign is paused or cancelled.
+    RECORD answers with two lists of send ids: the marks that went in, and the outcomes. A row whose mark is missing
+    must not be handed over: it is no longer ours, its person has opted out, or its campaign is paused or cancelled.
     """
     claims = [o.claimed for o in outcomes]
-    parameters = {
-        "o_account_id": [c.account_id for c in claims],
-        "o_id": [c.id for c in claims],
-        "o_worker_id": [c.worker_id for c in claims],
-        "o_before": [o.attempt_no_before for o in outcomes],
-        "o_after": [o.attempt_no_after for o in outcomes],
-        "o_status": [o.status.value for o in outcomes],
-        "o_outcome": [o.outcome for o in outcomes],
-        "o_phase": [o.phase for o in outcomes],
-        "o_code": [o.code for o in outcomes],
-        "o_enhanced": [o.enhanced for o in outcomes],
-        "o_reply": [o.reply for o in outcomes],
-        "o_provider_id": [o.provider_id for o in outcomes],
-        "o_wait_s": [o.wait_s for o in outcomes],
-        "m_account_id": [c.account_id for c, _ in marks],
-        "m_id": [c.id for c, _ in marks],
-        "m_worker_id": [c.worker_id for c, _ in marks],
-        "m_list_id": [list_id for _, list_id in marks],
+    return {
+        "o_account_id": number_array([c.account_id for c in claims]),
+        "o_id": number_array([c.id for c in claims]),
+        "o_worker_id": number_array([c.worker_id for c in claims]),
+        "o_before": number_array([o.attempt_no_before for o in outcomes]),
+        "o_after": number_array([o.attempt_no_after for o in outcomes]),
+        "o_status": text_array([o.status.value for o in outcomes]),
+        "o_outcome": text_array([o.outcome for o in outcomes]),
+        "o_phase": text_array([o.phase for o in outcomes]),
+        "o_code": number_array([o.code for o in outcomes]),
+        "o_enhanced": text_array([o.enhanced for o in outcomes]),
+        "o_reply": text_array([o.reply for o in outcomes]),
+        "o_provider_id": text_array([o.provider_id for o in outcomes]),
+        "o_wait_s": number_array([o.wait_s for o in outcomes]),
+        "m_account_id": number_array([c.account_id for c, _ in marks]),
+        "m_id": number_array([c.id for c, _ in marks]),
+        "m_worker_id": number_array([c.worker_id for c, _ in marks]),
+        "m_list_id": number_array([list_id for _, list_id in marks]),
         "provider": provider,
         "slot": slot,
     }
-    recorded = Recorded()
-    for is_marked, send_id in connection.execute(_RECORD, parameters, prepare=True):
-        (recorded.marked if is_marked else recorded.done).add(send_id)
-    return recorded
