@@ -185,6 +185,11 @@ def test_check_names_a_server_that_does_not_answer_without_its_password() -> Non
     assert "very-secret" not in str(refused.value)
 
 
+def test_check_names_what_is_wrong_with_an_option_in_the_url() -> None:
+    with pytest.raises(DatabaseError, match="no_such_option"):
+        schema.check(make_engine("postgresql://127.0.0.1:1/ledger?no_such_option=1"))
+
+
 def test_an_unknown_revision_is_refused_in_a_sentence(empty: Engine) -> None:
     with pytest.raises(DatabaseError, match=r"can't be migrated.*7777"):
         schema.upgrade(empty, "7777")
