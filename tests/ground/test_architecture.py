@@ -1,6 +1,7 @@
 """Each thing in its room: imports point one way, SQL stays in stores, Flask above the services, one place commits."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,9 @@ COMMIT_ROOMS = {
     "db.py": "transaction()",
     "schema.py": "the migration lock is held over several transactions",
 }
+STATEMENT = re.compile(
+    r"\s*(SELECT\s|INSERT INTO\s|UPDATE \w+\s+SET\s|DELETE FROM\s|WITH \w+ AS\s|NOTIFY \w|LISTEN \w)"
+)
 FLASK = {"flask", "flask_login", "flask_wtf", "flask_limiter", "flask_talisman", "htmx_flask", "wtforms", "werkzeug"}
 
 
@@ -51,10 +55,16 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield node.module
 
 
+def _uses(tree: ast.AST, *libraries: str) -> bool:
+    return any(name.split(".")[0] in libraries for name in _imported(tree))
+
+
 def _has_sql(tree: ast.AST) -> bool:
     makes = {("text", False), ("select", False), ("execute", True), ("executemany", True), ("copy", True)}
-    uses_database = any(name.split(".")[0] in {"sqlalchemy", "psycopg"} for name in _imported(tree))
-    return uses_database and bool(makes & set(_called(tree)))
+    if _uses(tree, "sqlalchemy", "psycopg") and makes & set(_called(tree)):
+        return True
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return any(STATEMENT.match(text) for text in texts)
 
 
 def _may_hold_sql(module: str) -> bool:
@@ -68,7 +78,8 @@ def _may_know_flask(module: str) -> bool:
 
 
 def _commits(tree: ast.AST) -> bool:
-    return bool({("commit", True), ("begin", True)} & set(_called(tree)))
+    called = set(_called(tree))
+    return ("commit", True) in called or (("begin", True) in called and _uses(tree, "sqlalchemy"))
 
 
 def test_sql_stands_in_stores_and_models_only() -> None:
@@ -95,7 +106,9 @@ def test_the_rooms_that_are_excused_are_there_and_need_it() -> None:
     [
         ("from sqlalchemy import text\ndef f(s):\n    s.scalars(text('SELECT 1'))", _has_sql),
         ("import psycopg\ndef f(c):\n    c.execute('SELECT 1')", _has_sql),
+        ("STATEMENT = 'UPDATE sends SET status = 1'", _has_sql),
         ("def f(session):\n    session.commit()", _commits),
+        ("import sqlalchemy\ndef f(engine):\n    engine.begin()", _commits),
     ],
 )
 def test_these_checks_can_turn_red(source: str, finds) -> None:
