@@ -1,0 +1,43 @@
+"""`sendonce demo`, `drill` and `bench`: what shows, breaks on purpose and measures."""
+
+import os
+import sys
+
+import click
+
+from console.cli.root import cli, print_json
+from console.demo import drill as drills
+from console.demo.place import own_place
+from console import logs
+
+SEEDS = 2**31 - 1
+
+
+@cli.command()
+@click.option("--recipients", default=5000, show_default=True, type=click.IntRange(1, 1_000_000))
+@click.option("--kills", default=6, show_default=True, type=click.IntRange(0, 1000), help="SIGKILLs, with a restart.")
+@click.option("--freezes", default=2, show_default=True, type=click.IntRange(0, 1000), help="SIGSTOPs past the deadline.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0, SEEDS), help="The same seed, the same moments.")
+@click.option("--dot-delay-ms", default=5.0, show_default=True, type=click.FloatRange(0, 10_000), help="Of the mailbox.")
+@click.option("--mailbox", is_flag=True, help="Send to a mailbox of its own that counts, also with SENDONCE_SMTP_URL set.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document with all figures.")
+def drill(recipients: int, kills: int, freezes: int, seed: int, dot_delay_ms: float, mailbox: bool, as_json: bool) -> None:
+    """Send a campaign while its workers are killed and frozen, and count what arrived.
+
+    With SENDONCE_DATABASE_URL in that database, which nobody else may be using for sending, else in a PostgreSQL of
+    its own in the data directory. With SENDONCE_SMTP_URL to that server, where nobody counts, else to a mailbox of
+    its own. Exits with 1 when a promise was broken.
+    """
+    plan = drills.Plan(recipients=recipients, kills=kills, freezes=freezes, seed=seed, dot_delay_ms=dot_delay_ms)
+    logs.set_up("text")
+    overrides = {name: value for name, value in drills.PACE.items() if name not in os.environ}
+    is_embedded = not os.environ.get("SENDONCE_DATABASE_URL")
+    has_mailbox = mailbox or not os.environ.get("SENDONCE_SMTP_URL")
+    with own_place("drill", environ=os.environ, overrides=overrides, is_embedded=is_embedded) as place:
+        report = drills.run(
+            place, plan, has_mailbox=has_mailbox, tell=lambda words: click.echo(words, err=True), meter=lambda *_: None
+        )
+    if as_json:
+        print_json(report.document())
+    if not report.verdict.held:
+        sys.exit(1)
