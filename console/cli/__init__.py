@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from console.cli import database, serve
+from console.cli import accounts, campaigns, database, demo, sends, serve, subscribers
 from console.cli.root import cli
 from console.errors import SendonceError
 
-__all__ = ["cli", "database", "main", "serve"]
+__all__ = ["accounts", "campaigns", "cli", "database", "demo", "main", "sends", "serve", "subscribers"]
 
 
 def main() -> None:
