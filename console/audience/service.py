@@ -1,6 +1,8 @@
 """Rules of the audience: stopping mail to an address, leaving a list and coming back. Imports are in csv_import.py."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -106,3 +108,72 @@ def come_back(session: Session, ticket: Ticket) -> bool:
             },
         )
     return lifted is not None
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known about an address: the subscriber that campaigns would choose, and all that stops mail to it.
+
+    `lists` are the names of the lists that somebody with this address is on, `unsubscribed` of those they have left.
+    """
+
+    id: int
+    email: str
+    email_lower: str
+    external_id: str
+    status: str
+    attributes: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    lists: list[str]
+    unsubscribed: list[str]
+    suppressions: list[dict[str, Any]]
+    sharing: list[dict[str, Any]]
+
+
+def describe(session: Session, account_id: int, *, email: str) -> Description:
+    """Gives what is known about the address.
+
+    Raises: InvalidInput, NotFound when nobody has it.
+    """
+    email_lower = parse(email).email_lower
+    people = store.subscribers_of(session, account_id, email_lower)
+    stops = store.suppressions_of(session, account_id, email_lower)
+    if not people:
+        known = (
+            " It is suppressed, though: no mail may go there." if any(stop.list_id is None for stop in stops) else ""
+        )
+        raise NotFound(f"No subscriber of this account has the address {email_lower}.{known}")
+    # The earliest confirmed one, as the audience build has it.
+    chosen = next((person for person in people if person.status == "confirmed"), people[0])
+    places = store.memberships(
+        session, account_id, subscriber_ids=[person.id for person in people], email_lower=email_lower
+    )
+    names = {place.list_id: place.name for place in places}
+    return Description(
+        id=chosen.id,
+        email=chosen.email,
+        email_lower=chosen.email_lower,
+        external_id=chosen.external_id,
+        status=chosen.status,
+        attributes=chosen.attributes,
+        created_at=chosen.created_at,
+        updated_at=chosen.updated_at,
+        lists=[place.name for place in places if place.left_at is None],
+        unsubscribed=[place.name for place in places if place.left_at is not None],
+        suppressions=[
+            {
+                "kind": stop.kind,
+                "reason": stop.reason,
+                "list": names.get(stop.list_id, str(stop.list_id)) if stop.list_id else None,
+                "since": stop.created_at,
+                "send_id": stop.send_id,
+            }
+            for stop in stops
+        ],
+        sharing=[
+            {"id": person.id, "external_id": person.external_id, "status": person.status}
+            for person in people
+            if person is not chosen
+        ],
+    )
