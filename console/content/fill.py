@@ -20,7 +20,9 @@ from console.content.values import RUN_KEY, Run, known
 # Far more than any mail program shows; folding takes care of the lines.
 HEADER_CHARS_LIMIT = 2_000
 
-_ADDRESS = re.compile(r'([^\s<>()\[\]\\,;:"@\x00-\x20\x7f-\xa0]{1,64})@([^\s<>()\[\]\\,;:"@\x00-\x20\x7f-\xa0]{1,253})')
+# No blanks, controls, surrogates or anything that has a meaning of its own in a path or a header.
+_APART = r"[^\s<>()\[\]\\,;:\"@\x00-\x20\x7f-\xa0\ud800-\udfff]"
+_ADDRESS = re.compile(f"({_APART}{{1,64}})@({_APART}{{1,253}})")
 _MESSAGE_ID = re.compile(r"<[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.\[\]:-]+>")
 _URL = re.compile(r"https?://[\x21-\x3b\x3d\x3f-\x7e]{1,900}")
 
@@ -44,25 +46,13 @@ def fill(compiled: Compiled, recipient: Recipient, headers: Headers) -> Filled:
     Source: RFC 5322, 3.6 (fields); RFC 2046, 5.1.4 (alternative); RFC 2369 and RFC 8058 (unsubscribing).
     """
     rcpt_to, has_ascii_local_part = _envelope_address(recipient.email)
-    run = Run()
-    context = _context(compiled, recipient, run)
-    try:
-        from_line = compiled.from_line or _from_line(compiled, context, recipient)
-        subject_line = compiled.subject_line or _subject_line(compiled, context, recipient)
-        text = quoted_printable(compiled.text.chunks(context), compiled.text.pieces)
-        html = quoted_printable(compiled.html.chunks(context), compiled.html.pieces)
-    except UnicodeEncodeError:
-        raise Unfillable("a value holds half a character (a lone surrogate)") from None
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
-        raise Unfillable(_missing(run) or f"its values don't fit the template: {error}") from None
-    if run.missing:
-        raise Unfillable(_missing(run))
+    name, subject, text, html = _texts(compiled, recipient)
     boundary = _boundary(recipient.message_id)
     wire = b"".join(
         (
-            from_line,
+            compiled.from_line or _from_line(compiled, name, recipient),
             f"To: {rcpt_to}\r\n".encode(),
-            subject_line,
+            compiled.subject_line or _subject_line(compiled, subject, recipient),
             _date_line(recipient.dated_at),
             f"Message-ID: {recipient.message_id}\r\n".encode("ascii"),
             _unsubscribe_lines(recipient.unsubscribe_url),
@@ -72,6 +62,27 @@ def fill(compiled: Compiled, recipient: Recipient, headers: Headers) -> Filled:
     )
     needs_smtputf8 = compiled.sender.needs_smtputf8 or not has_ascii_local_part
     return Filled(compiled.sender.mail_from, rcpt_to, wire, needs_smtputf8)
+
+
+def _texts(compiled: Compiled, recipient: Recipient) -> tuple[str, str, bytes, bytes]:
+    """Gives the sender's name and the subject, empty where they are the same for everybody, and both body parts.
+
+    All four are filled before anything is refused, so that the reason names the gaps of all of them.
+    """
+    run = Run()
+    context = _context(compiled, recipient, run)
+    try:
+        name = "" if compiled.from_line else "".join(compiled.sender_name.chunks(context)).strip()
+        subject = "" if compiled.subject_line else "".join(compiled.subject.chunks(context))
+        text = quoted_printable(compiled.text.chunks(context), compiled.text.pieces)
+        html = quoted_printable(compiled.html.chunks(context), compiled.html.pieces)
+    except UnicodeEncodeError:
+        raise Unfillable("a value holds half a character (a lone surrogate)") from None
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
+        raise Unfillable(_missing(run) or f"its values don't fit the template: {error}") from None
+    if run.missing:
+        raise Unfillable(_missing(run))
+    return name, subject, text, html
 
 
 def _missing(run: Run) -> str:
@@ -89,15 +100,15 @@ def _context(compiled: Compiled, recipient: Recipient, run: Run) -> Context:
     return Context(PLAIN, names, None, {})
 
 
-def _from_line(compiled: Compiled, context: Context, recipient: Recipient) -> bytes:
-    name = "".join(compiled.sender_name.chunks(context)).strip()
+def _from_line(compiled: Compiled, name: str, recipient: Recipient) -> bytes:
     _refuse_trouble(name, compiled.sender_name, recipient)
     return mailbox("From", name, compiled.sender.address)
 
 
-def _subject_line(compiled: Compiled, context: Context, recipient: Recipient) -> bytes:
-    subject = "".join(compiled.subject.chunks(context))
+def _subject_line(compiled: Compiled, subject: str, recipient: Recipient) -> bytes:
     _refuse_trouble(subject, compiled.subject, recipient)
+    if not subject.strip():
+        raise Unfillable("its subject is empty")
     return unstructured("Subject", subject)
 
 

@@ -12,7 +12,8 @@ _WORD_FRAME = len("=?utf-8?q??=")
 
 # Controls (with CR, LF, NUL, VT, FF, NEL) and the two Unicode separators: whatever some program takes for a line's end.
 _BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-_BAD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Lone surrogates stand with them: they have no encoding.
+_BAD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?: [A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _DOTTED = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~.:@-]+")
 

@@ -27,8 +27,11 @@ def message(filled: Filled) -> EmailMessage:
 
 def parts(filled: Filled) -> tuple[str, str]:
     """The text and the HTML part, decoded, with LF."""
-    text, html = message(filled).iter_parts()
-    return tuple(part.get_payload(decode=True).decode().replace("\r\n", "\n") for part in (text, html))
+    text, html = (
+        cast(bytes, part.get_payload(decode=True)).decode().replace("\r\n", "\n")
+        for part in message(filled).iter_parts()
+    )
+    return text, html
 
 
 def filled(content: Compiled, **recipient) -> Filled:
@@ -339,6 +342,20 @@ def test_half_a_character_fails_its_recipient_only():
     for content in (make.content(), make.content(subject="News")):
         with pytest.raises(Unfillable):
             filled(content, values={"first_name": "a\ud800"})
+    with pytest.raises(Unfillable):
+        filled(make.content(), email="a\ud800@example.com")
+
+
+def test_a_subject_that_turns_out_empty_is_refused():
+    with pytest.raises(Unfillable, match="subject is empty"):
+        filled(make.content(subject="{% if x %}Hello{% endif %} "))
+
+
+def test_a_gap_is_named_before_anything_else_that_is_wrong():
+    """C43"""
+    content = make.content(subject="{{ first_name }}", text="{{ city }}")
+    with pytest.raises(Unfillable, match=r"^missing city$"):
+        filled(content, values={"first_name": "a\nb"})
 
 
 def test_everyone_gets_their_own_copy():

@@ -183,16 +183,18 @@ def test_connections_can_be_refused_and_accepted_again_on_the_same_port():
     with Sink(is_listening=False) as sink:
         with pytest.raises(ConnectionRefusedError):
             connect(sink)
+        clients = []
         for _ in range(3):
             sink.accept_connections()
-            client = connect(sink)
+            clients.append(connect(sink))
             sink.refuse_connections()
             with pytest.raises(ConnectionRefusedError):
                 connect(sink)
-            send(client)
+            send(clients[-1])
         sink.cut_connections()
-        with pytest.raises(smtplib.SMTPServerDisconnected):
-            client.noop()
+        for client in clients:
+            with pytest.raises(smtplib.SMTPServerDisconnected):
+                client.noop()
         assert len(sink.accepted) == 3
 
 
