@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import structlog
 from psycopg import Connection
 
 from console.audience.unsubscribe import make_token
@@ -12,7 +13,10 @@ from console.content.source import Source
 from console.dispatch import recorder, store
 from console.dispatch.recorder import Claimed, Position
 from console.dispatch.store import Job
+from console.errors import InvalidInput
 from console.providers.base import Message
+
+log = structlog.get_logger(__name__)
 
 # Rows that came back to the queue lie behind the place that the pump has reached; this often it looks from the start.
 SWEEP_EVERY_S = 5.0
@@ -95,16 +99,20 @@ class JobBook:
         lines = {}
         for job in store.jobs(connection):
             key = (job.account_id, job.campaign_id, job.version)
-            line = self._lines.get(key)
-            if line is None:
-                line = self._open(connection, job)
-            line.job, line.rests_until = job, 0.0
-            lines[key] = line
+            line = self._lines.get(key) or self._open(connection, job)
+            if line is not None:
+                line.job, line.rests_until = job, 0.0
+                lines[key] = line
         self._lines = lines
 
-    def _open(self, connection: Connection, job: Job) -> Line:
+    def _open(self, connection: Connection, job: Job) -> Line | None:
         subject, sender, html, text = store.content(connection, job)
-        compiled = compile_content(Source(subject=subject, sender=sender, html=html, text=text))
+        try:
+            compiled = compile_content(Source(subject=subject, sender=sender, html=html, text=text))
+        except InvalidInput as error:
+            # It was compiled when it was written; a newer program may judge otherwise. The other campaigns go on.
+            log.error("campaign.content_refused", campaign_id=job.campaign_id, reason=str(error))
+            return None
         host = self._settings.base_url.partition("://")[2].partition("/")[0].partition(":")[0]
         headers = Headers(
             list_id=f"list-{job.list_id}.{job.account_slug}.{host}",

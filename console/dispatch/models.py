@@ -13,15 +13,15 @@ class Worker(Base):
 
     __tablename__ = "workers"
     __table_args__ = (
-        CheckConstraint("status IN ('alive','draining','stopped','dead')", name="status"),
-        Index(None, "heartbeat_at", postgresql_where=text("status IN ('alive','draining')")),
+        CheckConstraint("status IN ('alive','stopped','dead')", name="status"),
+        Index(None, "heartbeat_at", postgresql_where=text("status = 'alive'")),
         {"comment": "Sending threads of all processes, one row a start."},
     )
 
     id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The worker's identity, new at every start.")
     host: Mapped[str] = mapped_column(comment="The machine's name.")
     pid: Mapped[int] = mapped_column(comment="The process id there.")
-    status: Mapped[str] = mapped_column(server_default=text("'alive'"), comment="alive, draining, stopped or dead.")
+    status: Mapped[str] = mapped_column(server_default=text("'alive'"), comment="alive, stopped or dead.")
     started_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it registered.")
     heartbeat_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="Its last sign of life.")
     ended_at: Mapped[datetime | None] = mapped_column(comment="When it stopped or was declared dead.")

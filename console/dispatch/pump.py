@@ -6,12 +6,12 @@ and records another's outcomes, the next group's bodies are made and sent. One s
 never the thread; there is no lock and no hand-off per message.
 """
 
-import os
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import psycopg
 import structlog
@@ -21,10 +21,12 @@ from console.content.source import Unfillable
 from console.dispatch import recorder, store
 from console.dispatch.asker import Asker
 from console.dispatch.connections import Connections
+from console.dispatch.delivery import Delivery
 from console.dispatch.gate import Gate
 from console.dispatch.jobs import JobBook, Line
+from console.dispatch.link import Link
 from console.dispatch.outcomes import given_back, not_composed, outcome_of
-from console.dispatch.recorder import Claimed, Outcome
+from console.dispatch.recorder import Outcome
 from console.dispatch.timing import claim_size, pace_interval_s
 from console.providers.base import Answer, Channel, Provider, Ready, Trouble, Untouched
 
@@ -34,23 +36,8 @@ log = structlog.get_logger(__name__)
 RECORD_WITHIN_S = 0.01
 # While other connections work, how long to wait after one could not be opened.
 OPEN_AGAIN_S = 5.0
-DATABASE_AGAIN_S = 0.5
 LONGEST_SLEEP_S = 1.0
 NEVER = float("inf")
-
-
-class Delivery:
-    """One claimed row on its way through a connection."""
-
-    __slots__ = ("claimed", "early_answer", "is_second_try", "line", "not_before", "was_marked")
-
-    def __init__(self, claimed: Claimed, line: Line, not_before: float):
-        self.claimed = claimed
-        self.line = line
-        self.not_before = not_before
-        self.is_second_try = False
-        self.was_marked = False
-        self.early_answer: Answer | None = None  # came while the mark was being written
 
 
 class Pump(threading.Thread):
@@ -60,16 +47,11 @@ class Pump(threading.Thread):
         self, settings: Settings, *, provider: Provider, gate: Gate, connect: Callable[[], psycopg.Connection]
     ):
         super().__init__(name="pump", daemon=True)
-        self.worker_id = 0
         self._settings = settings
         self._slots = settings.connections
         self._provider = provider
         self._gate = gate
-        self._connect = connect
-        # Two ways to the database, so that a claim and a record wait for the disk at the same time.
-        self._claims: Asker | None = None
-        self._records: Asker | None = None
-        self._database_at = 0.0
+        self._link = Link(connect)
         self._jobs = JobBook(settings)
         self._connections = Connections(provider, most=settings.connections)
         self._open_at = 0.0
@@ -80,8 +62,8 @@ class Pump(threading.Thread):
         self._ready: dict[int, Delivery] = {}
         self._finished: list[Outcome] = []
         self._finished_at = 0.0
-        # What the database has been asked: a claim for this line, or a record of these.
-        self._claiming: Line | None = None
+        # What the database has been asked: a claim for this line under this identity, and a record of these.
+        self._claiming: tuple[Line, int] | None = None
         self._marking: dict[int, Delivery] = {}
         self._recording: list[Outcome] = []
         self._is_stopping = threading.Event()
@@ -89,6 +71,11 @@ class Pump(threading.Thread):
         self._is_replaced = threading.Event()
 
     # Called from other threads.
+
+    @property
+    def worker_id(self) -> int:
+        """The identity in the workers table; 0 before the first connection."""
+        return self._link.worker_id
 
     def stop(self, *, within_s: float) -> None:
         """Asks for a drain: no new claims, finish what is marked within the time, give the rest back."""
@@ -110,17 +97,22 @@ class Pump(threading.Thread):
     # The thread.
 
     def run(self) -> None:
-        while not self._is_through():
-            now = time.monotonic()
-            try:
-                if self._has_database(now):
-                    self._ask(now)
-            except psycopg.OperationalError as error:
-                self._lose_database(error)
-            self._begin_waiting(now)
-            self._hear_all(self._sleep_s(now))
-            self._expire(time.monotonic())
-        self._close()
+        try:
+            while not self._is_through():
+                self._turn(time.monotonic())
+        finally:
+            # After an unexpected error too: a closed line surely stops what was not handed over.
+            self._close()
+
+    def _turn(self, now: float) -> None:
+        try:
+            if self._link.is_up or self._reach_database(now):
+                self._ask(now)
+        except psycopg.OperationalError as error:
+            self._lose_database(error)
+        self._begin_waiting(now)
+        self._hear_all(self._sleep_s(now))
+        self._expire(time.monotonic())
 
     def _is_through(self) -> bool:
         if not self._is_stopping.is_set():
@@ -131,7 +123,7 @@ class Pump(threading.Thread):
 
     def _ask(self, now: float) -> None:
         """Does the rare things that need the database, then asks the next questions."""
-        claims, records = self._claims, self._records
+        claims, records = self._link.claims, self._link.records
         assert claims is not None
         assert records is not None
         if not records.is_waiting:
@@ -159,8 +151,6 @@ class Pump(threading.Thread):
         else:
             self._wait_for_provider(connection)
 
-    # Claiming.
-
     def _ask_claim(self, asker: Asker, now: float) -> None:
         if self._jobs.is_stale(now):
             self._jobs.read(asker.connection, now)
@@ -169,23 +159,24 @@ class Pump(threading.Thread):
             self._rests_until = now + min(self._settings.tick_s, LONGEST_SLEEP_S)
             return
         values = recorder.claim_values(
-            worker_id=self.worker_id,
+            worker_id=self._link.worker_id,
             account_id=line.job.account_id,
             campaign_id=line.job.campaign_id,
             list_id=line.job.list_id,
             age_cap_s=line.job.age_cap_s,
             limit=claim_size(self._settings.batch_size, self._settings.max_rate),
             after=line.after,
-            slot=self._slot,
+            slot=self._link.slot,
         )
         asker.ask(recorder.CLAIM, values)
-        self._claiming = line
+        self._claiming = line, self._link.worker_id
 
     def _claimed(self, connection: psycopg.Connection, answer: list, now: float) -> None:
-        line, self._claiming = self._claiming, None
-        assert line is not None
+        assert self._claiming is not None
+        line, worker_id = self._claiming
+        self._claiming = None
         rows, last = recorder.claimed_rows(
-            answer, worker_id=self.worker_id, account_id=line.job.account_id, campaign_id=line.job.campaign_id
+            answer, worker_id=worker_id, account_id=line.job.account_id, campaign_id=line.job.campaign_id
         )
         self._jobs.found(line, last, now)
         wait_s = interval_s = 0.0
@@ -196,14 +187,8 @@ class Pump(threading.Thread):
         for place, claimed in enumerate(rows):
             self._waiting.append(Delivery(claimed, line, now + wait_s + place * interval_s))
 
-    @property
-    def _slot(self) -> int:
-        return self.worker_id % store.WORKER_SLOT_COUNT
-
-    # Messages on connections.
-
     def _begin_waiting(self, now: float) -> None:
-        while self._waiting and self._waiting[0].not_before <= now:
+        while self._waiting and self._waiting[0].not_before <= now and not self._is_stopping.is_set():
             channel = self._connections.take_free()
             if channel is None:
                 if now >= self._open_at and not self._gate.is_open:
@@ -214,7 +199,7 @@ class Pump(threading.Thread):
     def _begin(self, channel: Channel, delivery: Delivery, now: float) -> None:
         try:
             message = delivery.line.compose(delivery.claimed, self._settings)
-        except Unfillable as error:
+        except (Unfillable, ValueError) as error:
             self._finish(not_composed(delivery.claimed, str(error)), now)
             self._connections.put_free(channel, now)
             return
@@ -260,8 +245,6 @@ class Pump(threading.Thread):
             self._finished_at = now
         self._finished.append(outcome)
 
-    # The mark, the dot and the record.
-
     def _is_record_due(self, now: float) -> bool:
         if self._ready:
             return True
@@ -276,7 +259,7 @@ class Pump(threading.Thread):
             outcomes=self._recording,
             marks=[(d.claimed, d.line.job.list_id) for d in self._marking.values()],
             provider=self._provider.name,
-            slot=self._slot,
+            slot=self._link.slot,
         )
         asker.ask(recorder.RECORD, values)
 
@@ -297,18 +280,11 @@ class Pump(threading.Thread):
         self._release(connection, lost)
         for outcome in recording:
             if outcome.claimed.id not in done_ids:
-                self._settle(connection, outcome)
+                store.settle_late(connection, outcome, slot=self._link.slot)
 
     def _hand_over(self, fd: int, now: float) -> None:
         channel = self._connections[fd]
         self._take(channel, channel.finish(now), now)
-
-    def _settle(self, connection: psycopg.Connection, outcome: Outcome) -> None:
-        """Records an outcome whose row has moved on: recovery has it, or the record was made but its answer lost."""
-        store.settle_late(connection, outcome, slot=self._slot)
-        if outcome.outcome is None:
-            # The mark did not go through after all.
-            store.release(connection, [(outcome.claimed, 0)], slot=self._slot)
 
     def _abandon(self, fd: int) -> None:
         self._busy.pop(fd, None)
@@ -316,7 +292,7 @@ class Pump(threading.Thread):
 
     def _release(self, connection: psycopg.Connection, deliveries: list[Delivery]) -> None:
         if deliveries:
-            store.release(connection, [(d.claimed, d.line.job.list_id) for d in deliveries], slot=self._slot)
+            store.release(connection, [(d.claimed, d.line.job.list_id) for d in deliveries], slot=self._link.slot)
 
     def _give_back_unmarked(self, connection: psycopg.Connection) -> None:
         deliveries = list(self._waiting)
@@ -327,8 +303,6 @@ class Pump(threading.Thread):
                 self._abandon(fd)
         self._ready = {}
         self._release(connection, deliveries)
-
-    # Hearing.
 
     def _hear_all(self, timeout_s: float) -> None:
         channels, has_database = self._connections.wait(timeout_s)
@@ -343,7 +317,7 @@ class Pump(threading.Thread):
 
     def _hear_database(self) -> None:
         # The marks first: messages wait for them.
-        for asker, take in ((self._records, self._recorded), (self._claims, self._claimed)):
+        for asker, take in ((self._link.records, self._recorded), (self._link.claims, self._claimed)):
             if asker is not None and (answer := asker.hear()) is not None:
                 take(asker.connection, answer, time.monotonic())
 
@@ -356,7 +330,7 @@ class Pump(threading.Thread):
         self._connections.close_idle(now)
 
     def _sleep_s(self, now: float) -> float:
-        is_free = self._records is not None and not self._records.is_waiting
+        is_free = self._link.may_record
         if is_free and self._ready:
             return 0.0
         due = min((channel.deadline for channel in self._connections), default=NEVER)
@@ -367,8 +341,6 @@ class Pump(threading.Thread):
         if is_free and not self._waiting and not self._gate.is_open:
             due = min(due, self._rests_until)
         return max(0.0, min(due - now, LONGEST_SLEEP_S))
-
-    # The provider's trouble.
 
     def _meet_trouble(self, connection: psycopg.Connection, trouble: Trouble, now: float) -> None:
         if len(self._connections):
@@ -386,29 +358,20 @@ class Pump(threading.Thread):
         if not self._connections.is_opening and self._gate.may_try(connection):
             self._connections.open_to(1)
 
-    # The database's trouble.
-
-    def _has_database(self, now: float) -> bool:
-        """Connects, and sets right what was lost with the connection before."""
-        if self._records is not None:
-            return True
-        if now < self._database_at:
+    def _reach_database(self, now: float) -> bool:
+        if not self._link.may_reach(now):
             return False
-        self._database_at = now + DATABASE_AGAIN_S
-        connection = self._connect()
-        if not self.worker_id:
-            self.worker_id = store.register(connection, host=os.uname().nodename, pid=os.getpid())
         held = [d.claimed.id for d in (*self._waiting, *self._busy.values())] + [o.claimed.id for o in self._finished]
-        store.release_unheld(connection, self.worker_id, held_ids=held, slot=self._slot)
-        self._records, self._claims = Asker(connection), Asker(self._connect())
-        for asker in (self._records, self._claims):
+        self._link.reach(held, now)
+        for asker in (self._link.records, self._link.claims):
+            assert asker is not None
             self._connections.watch(asker.fileno())
         return True
 
     def _lose_database(self, error: psycopg.OperationalError) -> None:
         """Whether the last marks went through is unknown, but no dot followed them: the messages are surely unsent."""
-        log.warning("database.lost", worker_id=self.worker_id, reason=str(error).strip().partition("\n")[0])
-        self._close_database()
+        log.warning("database.lost", worker_id=self._link.worker_id, reason=str(error).strip().partition("\n")[0])
+        self._link.close()
         self._claiming = None
         now = time.monotonic()
         self._finished = self._recording + self._finished
@@ -423,17 +386,13 @@ class Pump(threading.Thread):
         """Drops the rows that wait: recovery has them. Those under way keep the old identity, which fences them."""
         self._is_replaced.clear()
         self._waiting.clear()
-        self.worker_id = store.register(connection, host=os.uname().nodename, pid=os.getpid())
-        log.warning("worker.replaced", worker_id=self.worker_id)
+        self._link.register(connection)
+        log.warning("worker.replaced", worker_id=self._link.worker_id)
 
     def _close(self) -> None:
         self._connections.close()
-        if self._records is not None and not self._records.is_waiting:
-            store.unregister(self._records.connection, self.worker_id)
-        self._close_database()
-
-    def _close_database(self) -> None:
-        for asker in (self._records, self._claims):
-            if asker is not None:
-                asker.connection.close()
-        self._records = self._claims = None
+        if self._is_stopping.is_set() and self._link.may_record:
+            assert self._link.records is not None
+            with suppress(psycopg.OperationalError):
+                store.unregister(self._link.records.connection, self._link.worker_id)
+        self._link.close()

@@ -56,18 +56,22 @@ def register(connection: Connection, *, host: str, pid: int) -> int:
 def heartbeat(connection: Connection, worker_id: int) -> bool:
     """Gives False when the worker has been declared dead."""
     cursor = connection.execute(
-        "UPDATE workers SET heartbeat_at = now() WHERE id = %s AND status IN ('alive', 'draining')", (worker_id,)
+        "UPDATE workers SET heartbeat_at = now() WHERE id = %s AND status = 'alive'", (worker_id,)
     )
     return cursor.rowcount == 1
 
 
-def begin_drain(connection: Connection, worker_id: int) -> None:
-    connection.execute("UPDATE workers SET status = 'draining' WHERE id = %s AND status = 'alive'", (worker_id,))
-
-
 def unregister(connection: Connection, worker_id: int) -> None:
     connection.execute(
-        "UPDATE workers SET status = 'stopped', ended_at = now() WHERE id = %s AND status IN ('alive', 'draining')",
+        "UPDATE workers SET status = 'stopped', ended_at = now() WHERE id = %s AND status = 'alive'",
+        (worker_id,),
+    )
+
+
+def bury(connection: Connection, worker_id: int) -> None:
+    """Declares one worker dead whose process knows that it is."""
+    connection.execute(
+        "UPDATE workers SET status = 'dead', ended_at = now() WHERE id = %s AND status = 'alive'",
         (worker_id,),
     )
 
@@ -215,9 +219,10 @@ SELECT account_id, campaign_id, %(slot)s, -1, (%(status)s = 'queued')::int, (%(s
 
 
 def settle_late(connection: Connection, outcome: Outcome, *, slot: int) -> None:
-    """Resolves a row that recovery has put in doubt while its worker was frozen or cut off.
+    """Records an outcome whose row has moved on: recovery has put it in doubt, or the record's answer was lost.
 
-    The worker's own late word on the same attempt is proof: its answer, or that the dot was never sent.
+    The worker's own late word on the same attempt is proof: the provider's answer, or that the dot was never sent (then
+    also when the mark had not gone through).
     """
     connection.execute(
         _SETTLE_LATE,
@@ -238,6 +243,8 @@ def settle_late(connection: Connection, outcome: Outcome, *, slot: int) -> None:
             "slot": slot,
         },
     )
+    if outcome.outcome is None:
+        release(connection, [(outcome.claimed, 0)], slot=slot)
 
 
 def declare_dead(connection: Connection, *, dead_after_s: float) -> list[int]:
@@ -248,7 +255,7 @@ def declare_dead(connection: Connection, *, dead_after_s: float) -> list[int]:
     rows = connection.execute(
         """
         UPDATE workers SET status = 'dead', ended_at = now()
-         WHERE status IN ('alive', 'draining') AND heartbeat_at < now() - make_interval(secs => %(dead_after_s)s)
+         WHERE status = 'alive' AND heartbeat_at < now() - make_interval(secs => %(dead_after_s)s)
            AND pg_postmaster_start_time() < now() - make_interval(secs => %(dead_after_s)s)
         RETURNING id
         """,

@@ -56,7 +56,7 @@ _NEEDS_LOOK = text(
 
 _MACHINERY = text(
     """
-    SELECT (SELECT count(*) FROM workers WHERE status IN ('alive','draining')
+    SELECT (SELECT count(*) FROM workers WHERE status = 'alive'
             AND heartbeat_at > now() - make_interval(secs => :dead_after_s)) AS worker_count,
            (SELECT max(ran_at) FROM ticks) AS ticked_at
     """

@@ -99,11 +99,7 @@ def upgrade() -> None:
         sa.Column("host", sa.Text(), nullable=False, comment="The machine's name."),
         sa.Column("pid", sa.BigInteger(), nullable=False, comment="The process id there."),
         sa.Column(
-            "status",
-            sa.Text(),
-            server_default=sa.text("'alive'"),
-            nullable=False,
-            comment="alive, draining, stopped or dead.",
+            "status", sa.Text(), server_default=sa.text("'alive'"), nullable=False, comment="alive, stopped or dead."
         ),
         sa.Column(
             "started_at",
@@ -122,16 +118,16 @@ def upgrade() -> None:
         sa.Column(
             "ended_at", sa.TIMESTAMP(timezone=True), nullable=True, comment="When it stopped or was declared dead."
         ),
-        sa.CheckConstraint("status IN ('alive','draining','stopped','dead')", name=op.f("workers_status_check")),
+        sa.CheckConstraint("status IN ('alive','stopped','dead')", name=op.f("workers_status_check")),
         sa.PrimaryKeyConstraint("id", name=op.f("workers_pk")),
-        comment="Sending processes, one row a start.",
+        comment="Sending threads of all processes, one row a start.",
     )
     op.create_index(
         op.f("workers_heartbeat_at_idx"),
         "workers",
         ["heartbeat_at"],
         unique=False,
-        postgresql_where=sa.text("status IN ('alive','draining')"),
+        postgresql_where=sa.text("status = 'alive'"),
     )
     op.create_table(
         "lists",
@@ -798,7 +794,11 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'queued'"),
     )
     op.create_index(
-        "sends_sending_idx", "sends", ["claimed_by"], unique=False, postgresql_where=sa.text("status = 'sending'")
+        "sends_sending_idx",
+        "sends",
+        ["claimed_by"],
+        unique=False,
+        postgresql_where=sa.text("lower(status) = 'sending'"),
     )
     op.create_table(
         "triggers",
@@ -895,7 +895,7 @@ def downgrade() -> None:
         postgresql_where=sa.text("campaign_id IS NOT NULL"),
     )
     op.drop_table("triggers")
-    op.drop_index("sends_sending_idx", table_name="sends", postgresql_where=sa.text("status = 'sending'"))
+    op.drop_index("sends_sending_idx", table_name="sends", postgresql_where=sa.text("lower(status) = 'sending'"))
     op.drop_index("sends_queued_idx", table_name="sends", postgresql_where=sa.text("status = 'queued'"))
     op.drop_index(
         "sends_exception_idx",
@@ -916,11 +916,7 @@ def downgrade() -> None:
     op.drop_table("subscribers")
     op.drop_table("message_types")
     op.drop_table("lists")
-    op.drop_index(
-        op.f("workers_heartbeat_at_idx"),
-        table_name="workers",
-        postgresql_where=sa.text("status IN ('alive','draining')"),
-    )
+    op.drop_index(op.f("workers_heartbeat_at_idx"), table_name="workers", postgresql_where=sa.text("status = 'alive'"))
     op.drop_table("workers")
     op.drop_table("ticks")
     op.drop_table("provider_states")

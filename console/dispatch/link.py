@@ -1,0 +1,63 @@
+"""A pump's link to the database: its identity there, and two ways to ask, made anew when they break."""
+
+import os
+from collections.abc import Callable
+
+import psycopg
+
+from console.dispatch import store
+from console.dispatch.asker import Asker
+
+AGAIN_S = 0.5
+
+
+class Link:
+    """Two connections, so that a claim and a record wait for the disk at the same time."""
+
+    def __init__(self, connect: Callable[[], psycopg.Connection]):
+        self._connect = connect
+        self._again_at = 0.0
+        self.worker_id = 0
+        self.claims: Asker | None = None
+        self.records: Asker | None = None
+
+    @property
+    def slot(self) -> int:
+        """The slot of the counters that this worker writes to."""
+        return self.worker_id % store.WORKER_SLOT_COUNT
+
+    @property
+    def is_up(self) -> bool:
+        return self.records is not None
+
+    @property
+    def may_record(self) -> bool:
+        return self.records is not None and not self.records.is_waiting
+
+    def may_reach(self, now: float) -> bool:
+        """Gives False shortly after a vain try to connect."""
+        return now >= self._again_at
+
+    def reach(self, held_ids: list[int], now: float) -> None:
+        """Connects; puts back what an earlier connection claimed without the pump hearing of it.
+
+        Takes:  held_ids, the sends that the pump knows it holds.
+        Raises: psycopg.OperationalError.
+        """
+        self._again_at = now + AGAIN_S
+        connection = self._connect()
+        if not self.worker_id:
+            self.register(connection)
+        store.release_unheld(connection, self.worker_id, held_ids=held_ids, slot=self.slot)
+        self.claims = Asker(self._connect())
+        self.records = Asker(connection)
+
+    def register(self, connection: psycopg.Connection) -> None:
+        """Takes a new identity."""
+        self.worker_id = store.register(connection, host=os.uname().nodename, pid=os.getpid())
+
+    def close(self) -> None:
+        for asker in (self.records, self.claims):
+            if asker is not None:
+                asker.connection.close()
+        self.records = self.claims = None
