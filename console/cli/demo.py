@@ -1,27 +1,55 @@
 """`sendonce demo`, `drill` and `bench`: what shows, breaks on purpose and measures."""
 
+import logging
 import os
 import sys
 
 import click
 
+from console import logs
 from console.cli.root import cli, print_json
+from console.demo import demo as demos
 from console.demo import drill as drills
 from console.demo.place import own_place
-from console import logs
+from console.demo.show import Show
 
 SEEDS = 2**31 - 1
 
 
 @cli.command()
+@click.option("--recipients", default=2000, show_default=True, type=click.IntRange(50, 200_000))
+@click.option("--exit", "exits", is_flag=True, help="Stop everything at the end; exit with 1 if a promise was broken.")
+def demo(recipients: int, exits: bool) -> None:
+    """Show it all: a campaign to made-up people, workers killed and frozen on the way, and what arrived.
+
+    In a folder and a PostgreSQL of its own below the data directory, emptied at every start. Nothing leaves the
+    machine, and nothing of yours is touched.
+    """
+    logs.set_up("text", level=logging.WARNING)
+    verdict = demos.run(Show(), recipients=recipients, environ=os.environ, stays_open=not exits)
+    if not verdict.held:
+        sys.exit(1)
+
+
+@cli.command()
 @click.option("--recipients", default=5000, show_default=True, type=click.IntRange(1, 1_000_000))
 @click.option("--kills", default=6, show_default=True, type=click.IntRange(0, 1000), help="SIGKILLs, with a restart.")
-@click.option("--freezes", default=2, show_default=True, type=click.IntRange(0, 1000), help="SIGSTOPs past the deadline.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(0, SEEDS), help="The same seed, the same moments.")
-@click.option("--dot-delay-ms", default=5.0, show_default=True, type=click.FloatRange(0, 10_000), help="Of the mailbox.")
-@click.option("--mailbox", is_flag=True, help="Send to a mailbox of its own that counts, also with SENDONCE_SMTP_URL set.")
+@click.option(
+    "--freezes", default=2, show_default=True, type=click.IntRange(0, 1000), help="SIGSTOPs past the deadline."
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=click.IntRange(0, SEEDS), help="The same seed, the same moments."
+)
+@click.option(
+    "--dot-delay-ms", default=5.0, show_default=True, type=click.FloatRange(0, 10_000), help="Of the mailbox."
+)
+@click.option(
+    "--mailbox", is_flag=True, help="Send to a mailbox of its own that counts, also with SENDONCE_SMTP_URL set."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document with all figures.")
-def drill(recipients: int, kills: int, freezes: int, seed: int, dot_delay_ms: float, mailbox: bool, as_json: bool) -> None:
+def drill(
+    recipients: int, kills: int, freezes: int, seed: int, dot_delay_ms: float, mailbox: bool, as_json: bool
+) -> None:
     """Send a campaign while its workers are killed and frozen, and count what arrived.
 
     With SENDONCE_DATABASE_URL in that database, which nobody else may be using for sending, else in a PostgreSQL of
@@ -29,7 +57,7 @@ def drill(recipients: int, kills: int, freezes: int, seed: int, dot_delay_ms: fl
     its own. Exits with 1 when a promise was broken.
     """
     plan = drills.Plan(recipients=recipients, kills=kills, freezes=freezes, seed=seed, dot_delay_ms=dot_delay_ms)
-    logs.set_up("text")
+    logs.set_up("text", level=logging.WARNING)
     overrides = {name: value for name, value in drills.PACE.items() if name not in os.environ}
     is_embedded = not os.environ.get("SENDONCE_DATABASE_URL")
     has_mailbox = mailbox or not os.environ.get("SENDONCE_SMTP_URL")

@@ -108,9 +108,7 @@ class Children:
         with _undisturbed():
             self.end(self._all)
 
-    def start(
-        self, name: str, command: list[str], *, environ: Mapping[str, str], has_output: bool = False
-    ) -> Child:
+    def start(self, name: str, command: list[str], *, environ: Mapping[str, str], has_output: bool = False) -> Child:
         log = self.folder / f"{name.replace(' ', '-')}.log"
         child = Child(name, command, environ=environ, log=log, has_output=has_output)
         self._all.append(child)

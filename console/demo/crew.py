@@ -74,7 +74,7 @@ class Crew:
     def is_taken_over(self, place: int) -> bool:
         """Tells whether the worker has been declared dead and holds no row any more."""
         identities = self._identities(self.workers[place])
-        if not identities or set(identities.values()) & {"alive", "draining"}:
+        if not identities or set(identities.values()) & {"alive"}:
             return False
         with transaction(self.engine) as session:
             return store.held_count(session, identities) == 0

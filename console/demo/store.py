@@ -24,6 +24,20 @@ def rows_of_campaign(session: Session, account_id: int, campaign_id: int) -> lis
     return [Row(*row) for row in found]
 
 
+def addresses_on_list(session: Session, account_id: int, *, list_name: str, limit: int) -> list[str]:
+    """Gives the first addresses of a list, in the order of the alphabet."""
+    found = session.execute(
+        text(
+            "SELECT s.email FROM lists l"
+            "  JOIN list_members m ON m.account_id = l.account_id AND m.list_id = l.id"
+            "  JOIN subscribers s ON s.account_id = m.account_id AND s.id = m.subscriber_id"
+            " WHERE l.account_id = :account_id AND l.name = :list_name ORDER BY s.email_lower LIMIT :limit"
+        ),
+        {"account_id": account_id, "list_name": list_name, "limit": limit},
+    )
+    return list(found.scalars())
+
+
 def queued_addresses(session: Session, account_id: int, campaign_id: int, *, limit: int) -> list[str]:
     """Gives addresses from the end of the campaign's queue: those that will be reached last."""
     found = session.execute(
@@ -68,7 +82,7 @@ def live_worker_count(session: Session, *, within_s: float) -> int:
     """Gives how many workers gave a sign of life lately."""
     return session.execute(
         text(
-            "SELECT count(*) FROM workers WHERE status IN ('alive','draining')"
+            "SELECT count(*) FROM workers WHERE status = 'alive'"
             " AND heartbeat_at > now() - make_interval(secs => :within_s)"
         ),
         {"within_s": within_s},

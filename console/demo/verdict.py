@@ -52,10 +52,11 @@ def judge(
 ) -> Verdict:
     """Holds the ledger of a finished campaign against the mailbox.
 
-    Takes: expected, how many addresses the campaign was to reach or to account for; counts, the campaign's counters by state; tally, how often each (address, Message-ID) was accepted, None
-           when nobody counted; in_doubt_limit, how many rows the run may leave in doubt: kills x connections.
+    Takes: expected, how many addresses the campaign was to reach or to account for; counts, the campaign's counters by
+           state; tally, how often each (address, Message-ID) was accepted, None when nobody counted;
+           in_doubt_limit, how many rows the run may leave in doubt: kills x connections.
     """
-    states = {state: 0 for state in STATES} | Counter(row.status for row in rows)
+    states = dict.fromkeys(STATES, 0) | Counter(row.status for row in rows)
     broken = []
     if len(rows) != expected:
         broken.append(f"the ledger has {len(rows)} rows for {expected} addresses")
