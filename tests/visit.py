@@ -145,4 +145,4 @@ def office(engine: Engine, *, slug: str = "acme", app: Flask | None = None, **ch
 def words(answer: TestResponse) -> str:
     """The page as people read it: without tags, blanks drawn together."""
     plain = re.sub(r"<(script|style)[^>]*>.*?</\1>|<[^>]+>", " ", answer.get_data(as_text=True), flags=re.DOTALL)
-    return " ".join(html.unescape(plain).replace("\xa0", " ").split())
+    return re.sub(r" ([,.:;)])", r"\1", " ".join(html.unescape(plain).replace("\xa0", " ").split()))

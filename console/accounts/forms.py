@@ -1,7 +1,7 @@
 """The sign-in form."""
 
 from wtforms import EmailField, PasswordField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import DataRequired, InputRequired, Length
 
 from console.web.forms import Form, trimmed
 
@@ -12,12 +12,12 @@ class SignInForm(Form):
     account = StringField(
         "Account",
         filters=[trimmed],
-        validators=[InputRequired("Fill in the account's name."), Length(max=100)],
+        validators=[DataRequired("Fill in the account's name."), Length(max=100)],
         description="The short name that your admin gave you, such as demo.",
     )
     email = EmailField(
         "E-mail address",
         filters=[trimmed],
-        validators=[InputRequired("Fill in your e-mail address."), Length(max=320)],
+        validators=[DataRequired("Fill in your e-mail address."), Length(max=320)],
     )
     password = PasswordField("Password", validators=[InputRequired("Fill in your password."), Length(max=1000)])

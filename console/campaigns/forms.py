@@ -1,7 +1,7 @@
 """The forms of campaigns: writing one, approving it, and saying why."""
 
 from wtforms import DateField, HiddenField, RadioField, SelectField, StringField, TextAreaField, TimeField
-from wtforms.validators import InputRequired, Length, Optional
+from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
 from console.campaigns.schedule import zones
 from console.web.forms import Form, trimmed
@@ -15,25 +15,25 @@ class CampaignForm(Form):
     name = StringField(
         "Name",
         filters=[trimmed],
-        validators=[InputRequired("Give the campaign a name."), Length(max=200)],
+        validators=[DataRequired("Give the campaign a name."), Length(max=200)],
         description="For you and your colleagues; recipients don't see it.",
     )
     list_id = SelectField("List", coerce=int, validators=[InputRequired("Choose the list that is mailed.")])
     sender = StringField(
         "From",
         filters=[trimmed],
-        validators=[InputRequired("Fill in the sender."), Length(max=500)],
+        validators=[DataRequired("Fill in the sender."), Length(max=500)],
         description="An address, or a name and an address: News <news@example.com>",
     )
     subject = StringField(
         "Subject",
         filters=[trimmed],
-        validators=[InputRequired("Fill in the subject."), Length(max=900)],
+        validators=[DataRequired("Fill in the subject."), Length(max=900)],
         description="May hold merge fields, such as {{ first_name | default('there') }}.",
     )
     html = TextAreaField(
         "HTML",
-        validators=[InputRequired("Write the message."), Length(max=HTML_CHARACTERS)],
+        validators=[DataRequired("Write the message."), Length(max=HTML_CHARACTERS)],
         description="The message with its merge fields. {{ unsubscribe_url }} becomes each person's own link.",
     )
     text = TextAreaField(
@@ -61,7 +61,7 @@ class RejectForm(Form):
     reason = StringField(
         "What must be changed?",
         filters=[trimmed],
-        validators=[InputRequired("Say what must be changed, so that the author can do it."), Length(max=500)],
+        validators=[DataRequired("Say what must be changed, so that the author can do it."), Length(max=500)],
         description="The author reads this on the campaign's page.",
     )
 
@@ -70,7 +70,7 @@ class ApproveForm(Form):
     """When to start, and the fingerprint of what the approver has seen."""
 
     # Empty would approve whatever is there; only a page that showed something may approve it.
-    fingerprint = HiddenField(validators=[InputRequired("Open the page again: it lacks the fingerprint.")])
+    fingerprint = HiddenField(validators=[DataRequired("Open the page again: it lacks the fingerprint.")])
     when = RadioField(
         "When to start",
         choices=[("now", "At once, when I approve it"), ("later", "At this date and time:")],

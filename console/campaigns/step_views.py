@@ -138,7 +138,10 @@ def _schedule(form: ApproveForm) -> tuple[datetime | None, str | None]:
     """Gives the moment and zone that the form asks for; nothing for at once."""
     if form.when.data != "later" or form.date.data is None or form.time.data is None:
         return None, None
-    scheduled_for = moment_of(form.date.data, form.time.data, form.zone.data)
+    try:
+        scheduled_for = moment_of(form.date.data, form.time.data, form.zone.data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error} On this page you can also choose the zone UTC.", field=error.field) from None
     if scheduled_for <= clock.now():
         raise InvalidInput(
             f"That was {scheduled_for.astimezone(UTC):%d %b %Y, %H:%M} UTC and is over."

@@ -10,3 +10,12 @@ def trimmed(value: str | None) -> str | None:
 
 class Form(FlaskForm):
     """A form with a CSRF token. Its fields are drawn by templates/parts/fields.html."""
+
+    def validate(self, extra_validators=None) -> bool:
+        """Refuses, in every field, the one character that PostgreSQL can't keep; then what each field refuses."""
+        is_valid = super().validate(extra_validators)
+        for field in self:
+            if isinstance(field.data, str) and "\x00" in field.data:
+                field.errors = [*field.errors, "Take out the zero character (NUL); it can't be kept."]
+                is_valid = False
+        return is_valid

@@ -6,7 +6,7 @@ import structlog
 from flask import Flask, Response, make_response, render_template, request
 from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import OperationalError
-from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.exceptions import HTTPException
 
 from console.errors import Conflict, DatabaseError, Forbidden, InvalidInput, NotFound, SendonceError
 
@@ -86,8 +86,6 @@ def _of_http(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name.lower() in {"retry-after", "allow"}:
             answer.headers[name] = value
-    if isinstance(error, InternalServerError):
-        _log.error("request_failed", path=request.path, method=request.method, exc_info=error.original_exception)
     return answer
 
 

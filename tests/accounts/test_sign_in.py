@@ -2,11 +2,11 @@
 
 import re
 
+import make
 import pytest
+import visit
 from sqlalchemy import Engine, text
 
-import make
-import visit
 from console.db import transaction
 from console.web.guards import safe_next
 

@@ -1,8 +1,7 @@
 """Signing out."""
 
-from sqlalchemy import Engine
-
 import visit
+from sqlalchemy import Engine
 
 
 def test_signing_out_ends_the_session(engine: Engine) -> None:

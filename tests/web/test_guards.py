@@ -1,9 +1,9 @@
 """Who may see and do what: sign-in everywhere, roles, tokens, and walls between accounts."""
 
 import pytest
+import visit
 from sqlalchemy import Engine
 
-import visit
 from console.db import make_engine
 
 WRITERS = {"mia", "ada"}
@@ -38,7 +38,7 @@ def _rules():
 
 
 def _path(rule, *, number: int) -> str:
-    return rule.build({name: number for name in rule.arguments}, append_unknown=False)[1]
+    return rule.build(dict.fromkeys(rule.arguments, number), append_unknown=False)[1]
 
 
 PRIVATE = [rule for rule in _rules() if rule.endpoint not in OPEN]

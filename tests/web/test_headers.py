@@ -2,9 +2,9 @@
 
 import re
 
+import visit
 from sqlalchemy import Engine
 
-import visit
 from console.paths import STATIC, TEMPLATES
 
 

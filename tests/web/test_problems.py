@@ -1,9 +1,9 @@
 """Errors as pages: what happened, what to do next, and never a traceback."""
 
 import pytest
+import visit
 from sqlalchemy import Engine
 
-import visit
 from console.db import make_engine
 from console.errors import Conflict, DatabaseError, Forbidden, InvalidInput, NotFound
 from console.web.guards import public

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import visit
 from werkzeug.routing import Rule
 
-import visit
 from console.db import make_engine
 from console.paths import TEMPLATES
 
