@@ -103,9 +103,14 @@ class Smtp:
             )
 
     def _client(self) -> smtplib.SMTP:
-        if self._server.is_implicit_tls:
-            return smtplib.SMTP_SSL(context=self._context, local_hostname=_own_name())
-        return smtplib.SMTP(local_hostname=_own_name())
+        client = (
+            smtplib.SMTP_SSL(context=self._context, local_hostname=_own_name())
+            if self._server.is_implicit_tls
+            else smtplib.SMTP(local_hostname=_own_name())
+        )
+        # The name that the certificate must have; smtplib keeps it only when it connects while being made.
+        client._host = self._server.host  # type: ignore[attr-defined]
+        return client
 
     def _introduce(self, client: smtplib.SMTP) -> Trouble | None:
         """EHLO, TLS and sign-in; gives what stands in the way."""
@@ -113,8 +118,6 @@ class Smtp:
         server = self._server
         if not server.is_implicit_tls and server.tls != "off":
             if client.has_extn("starttls"):
-                # smtplib needs the name it connected to for the certificate's check.
-                client._host = server.host  # type: ignore[attr-defined]
                 client.starttls(context=self._context)
                 client.ehlo_or_helo_if_needed()
             elif server.tls == "require":
