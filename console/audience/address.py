@@ -105,7 +105,7 @@ def _domain(text: str) -> tuple[str, str] | None:
 
 def _validated(text: str) -> ValidatedEmail:
     try:
-        valid = validate_email(text, check_deliverability=False, test_environment=True)
+        valid = validate_email(text, check_deliverability=False, test_environment=True, strict=True)
     except EmailNotValidError as error:
         raise InvalidInput(f"The address {_shown(text)} is not valid: {error}", field="email") from None
     if "." not in valid.domain:
