@@ -2,22 +2,28 @@
 
 Each process that uses the server holds a shared lock; whoever leaves and gets the lock for itself alone is the last.
 Starting and stopping happen under a second lock. The system drops both locks of a process that is killed.
+A server that is killed while it is in use is started again by one of its users, at the same URL.
 """
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+import structlog
 
 from console import placement
 from console.config import Settings
 from console.errors import DatabaseError
 from console.postgres import Server, open_private
 
+log = structlog.get_logger(__name__)
+
 DATABASE = "sendonce"
+WATCH_EVERY_S = 1.0
 
 
 @contextmanager
@@ -55,12 +61,28 @@ def _in_use(server: Server, *, users: int, start_lock: Path) -> Iterator[str]:
                 raise DatabaseError(f"The embedded PostgreSQL can't be started: {error}.") from error
             raise
         url = server.url(DATABASE)
+    is_over = threading.Event()
+    threading.Thread(target=_watch, args=(server, start_lock, is_over), name="database-watch", daemon=True).start()
     try:
         yield url
     finally:
+        is_over.set()
         with _locked(start_lock):
             if _is_last(users):
                 server.stop()
+
+
+def _watch(server: Server, start_lock: Path, is_over: threading.Event) -> None:
+    while not is_over.wait(WATCH_EVERY_S):
+        if server.is_alive():
+            continue
+        try:
+            with _locked(start_lock):
+                if not is_over.is_set():
+                    server.start()
+                    log.warning("database.started_again")
+        except (OSError, DatabaseError, psycopg.Error) as error:
+            log.error("database.does_not_start", reason=str(error))
 
 
 @contextmanager

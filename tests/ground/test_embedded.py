@@ -85,6 +85,13 @@ def _count(url: str) -> int:
         return row[0]
 
 
+def _answers(url: str) -> bool:
+    try:
+        return _count(url) >= 0
+    except psycopg.OperationalError:
+        return False
+
+
 def _keep_a_row(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS one WHERE false")
@@ -192,6 +199,24 @@ def test_a_killed_server_is_started_again_while_its_killers_zombie_stays(folder:
         assert postmaster.status() == psutil.STATUS_ZOMBIE
         assert _count(url) == 1
     _leave(peer)
+
+
+def test_a_server_that_is_killed_under_its_users_comes_back_at_the_same_url(folder: Path) -> None:
+    peer = _start_peer(folder / "data")
+    with database_url(_settings(folder / "data")) as url:
+        assert _url_of(peer) == url
+        _keep_a_row(url)
+        postmaster = _postmaster(folder / "data")
+        assert postmaster is not None
+        postmaster.kill()
+        deadline = time.monotonic() + 20
+        while _postmaster(folder / "data") in {None, postmaster} or not _answers(url):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert _count(url) == 1
+        _leave(peer)
+        assert _count(url) == 1
+    assert _postmaster(folder / "data") is None
 
 
 def test_a_pid_file_that_names_a_living_stranger_does_not_block_the_start_nor_hurt_it(folder: Path) -> None:
