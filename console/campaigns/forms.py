@@ -1,6 +1,7 @@
 """The forms of campaigns: writing one, approving it, and saying why."""
 
 from wtforms import DateField, HiddenField, RadioField, SelectField, StringField, TextAreaField, TimeField
+from wtforms.fields.choices import SelectChoice
 from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
 from console.campaigns.schedule import zones
@@ -73,7 +74,7 @@ class ApproveForm(Form):
     fingerprint = HiddenField(validators=[DataRequired("Open the page again: it lacks the fingerprint.")])
     when = RadioField(
         "When to start",
-        choices=[("now", "At once, when I approve it"), ("later", "At this date and time:")],
+        choices=[SelectChoice("now", "At once, when I approve it"), SelectChoice("later", "At this date and time:")],
         default="now",
     )
     date = DateField("Date", validators=[Optional()])
@@ -82,7 +83,7 @@ class ApproveForm(Form):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.zone.choices = [(zone, zone) for zone in zones()]
+        self.zone.choices = [SelectChoice(zone) for zone in zones()]
 
     def validate(self, extra_validators=None) -> bool:
         """Asks for date and time when they are needed, and what is meant when they are filled in but not chosen."""

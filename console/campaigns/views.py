@@ -2,6 +2,7 @@
 
 from flask import Blueprint, request, url_for
 from markupsafe import Markup
+from wtforms.fields.choices import SelectChoice
 
 from console.audience.store import lists
 from console.campaigns import service, store
@@ -134,7 +135,7 @@ def actions(campaign: CampaignRow) -> list[str]:
 def _write(template: str, form: CampaignForm, *, campaign_id: int | None, **values):
     with transaction() as session:
         known = lists(session, account_id())
-    form.list_id.choices = [(row.id, row.name) for row in known]
+    form.list_id.choices = [SelectChoice(str(row.id), row.name) for row in known]
     if not form.is_submitted():
         return page(template, form=form, has_lists=bool(known), **values)
     if form.validate():

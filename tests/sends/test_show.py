@@ -1,0 +1,75 @@
+"""One send with its attempts."""
+
+import visit
+from sqlalchemy import Engine
+
+from console import clock
+from console.db import transaction
+from console.sends.models import Attempt
+
+
+def test_a_send_shows_its_state_its_attempts_with_replies_and_its_ids(engine: Engine) -> None:
+    office = visit.office(engine)
+    campaign_id = office.campaign("sending", name="Spring sale")
+    send_id = office.send(
+        campaign_id=campaign_id,
+        status="sent",
+        provider_reply="250 2.0.0 Ok: queued as 4XyZ",
+        message_id="<m1@mail.example.com>",
+        correlation_id="corr-1",
+        provider_id="4XyZ",
+        attempt_no=2,
+    )
+    with transaction(engine) as session:
+        for number, outcome, code, reply in (
+            (1, "deferred", 451, "451 4.7.1 Greylisted\n451 come back later"),
+            (2, "accepted", 250, "250 2.0.0 Ok: queued as 4XyZ"),
+        ):
+            session.add(
+                Attempt(
+                    account_id=office.account_id,
+                    send_id=send_id,
+                    attempt_no=number,
+                    worker_id=7,
+                    provider="smtp",
+                    outcome=outcome,
+                    phase="rcpt" if number == 1 else "end",
+                    code=code,
+                    reply=reply,
+                    handed_over_at=clock.now() if number == 2 else None,
+                )
+            )
+    shown = visit.words(office.browser("sue").get(f"/sends/{send_id}"))
+    assert "Sent" in shown
+    assert "451 4.7.1 Greylisted 451 come back later" in shown
+    assert shown.index("Put off: to be tried again") < shown.index("Accepted")
+    for proof in ("<m1@mail.example.com>", "corr-1", "4XyZ", f"campaign:{campaign_id}:", "Spring sale", "worker 7"):
+        assert proof in shown, proof
+
+
+def test_a_send_in_doubt_is_explained(engine: Engine) -> None:
+    office = visit.office(engine)
+    send_id = office.send(status="in_doubt", handed_over_at=clock.now())
+    shown = visit.words(office.browser("sue").get(f"/sends/{send_id}"))
+    assert "In doubt" in shown
+    assert "It is not sent again by itself, because that could send it twice." in shown
+
+
+def test_a_send_that_waits_says_when_it_is_due(engine: Engine) -> None:
+    office = visit.office(engine)
+    send_id = office.send(due_at="2027-01-02 10:00:03Z")
+    assert "It is due 2 Jan 2027, 10:00:03 UTC" in visit.words(office.browser("sue").get(f"/sends/{send_id}"))
+
+
+def test_a_reply_that_looks_like_html_is_shown_as_text(engine: Engine) -> None:
+    office = visit.office(engine)
+    send_id = office.send(status="failed", provider_reply="<img src=x onerror=alert(1)>")
+    page = office.browser("sue").get(f"/sends/{send_id}").get_data(as_text=True)
+    assert "<img" not in page
+    assert "&lt;img src=x" in page
+
+
+def test_a_send_that_is_not_there_says_how_to_find_it(engine: Engine) -> None:
+    answer = visit.office(engine).browser("sue").get("/sends/999")
+    assert answer.status_code == 404
+    assert "Look for the recipient's address instead." in visit.words(answer)
