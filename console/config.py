@@ -44,6 +44,7 @@ class Settings:
     smtp_dot_timeout_s: float
     smtp_timeout_s: float
     log_format: str
+    postfix_dir: Path | None
     debug: bool
 
     @property
@@ -83,6 +84,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         smtp_dot_timeout_s=env.number("SMTP_DOT_TIMEOUT_SECONDS", 600, least=0.1, most=3600),
         smtp_timeout_s=env.number("SMTP_TIMEOUT_SECONDS", 300, least=0.1, most=3600),
         log_format=env.choice("LOG_FORMAT", "auto", ("auto", "json", "text")),
+        postfix_dir=_folder(env.text("POSTFIX_DIR", "")),
         debug=debug,
     )
     env.refuse_unknown()
@@ -171,6 +173,10 @@ class _Reader:
     @staticmethod
     def _wrong(name: str, value: str, takes: str) -> ConfigError:
         return ConfigError(f"SENDONCE_{name} is {value!r}, but takes {takes}.")
+
+
+def _folder(text: str) -> Path | None:
+    return Path(text).expanduser().absolute() if text else None
 
 
 def _without_password(text: str) -> str:

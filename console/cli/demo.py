@@ -5,9 +5,11 @@ import os
 import sys
 
 import click
+from rich.console import Console
 
 from console import logs
 from console.cli.root import cli, print_json
+from console.demo import bench as benches
 from console.demo import demo as demos
 from console.demo import drill as drills
 from console.demo.place import own_place
@@ -68,4 +70,26 @@ def drill(
     if as_json:
         print_json(report.document())
     if not report.verdict.held:
+        sys.exit(1)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(benches.MEASURES)), metavar="[WHAT]...")
+@click.option("--recipients", type=click.IntRange(100, 10_000_000), help="Of each campaign; default: as promised.")
+@click.option("--long", "is_long", is_flag=True, help="Campaigns as large as the promises say, up to 1,000,000.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document with all figures.")
+def bench(names: tuple[str, ...], recipients: int | None, is_long: bool, as_json: bool) -> None:
+    """Measure how fast it is, against a reference taken in the same run.
+
+    WHAT is one or more of throughput, tenths, workers, pages, idle, build, fill; all of them when none is named. In a
+    PostgreSQL of its own in the data directory, with default settings. Needs smtp-sink and smtp-source of postfix, on
+    the PATH or in SENDONCE_POSTFIX_DIR. Exits with 1 when a target is missed.
+    """
+    logs.set_up("text", level=logging.WARNING)
+    show = Show(Console(stderr=as_json, highlight=False))
+    chosen = list(names) or list(benches.MEASURES)
+    results = benches.run(show, chosen, environ=os.environ, recipients=recipients, is_long=is_long)
+    if as_json:
+        print_json([result.document() for result in results])
+    if not all(result.is_met for result in results):
         sys.exit(1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session
 
 from console.audience.store import make_list
@@ -48,6 +48,21 @@ def queued_addresses(session: Session, account_id: int, campaign_id: int, *, lim
         {"account_id": account_id, "campaign_id": campaign_id, "limit": limit},
     )
     return list(found.scalars())
+
+
+def any_send(session: Session, account_id: int, campaign_id: int) -> int:
+    """Gives the id of one of the campaign's sends."""
+    return session.execute(
+        text("SELECT id FROM sends WHERE account_id = :account_id AND campaign_id = :campaign_id LIMIT 1"),
+        {"account_id": account_id, "campaign_id": campaign_id},
+    ).scalar_one()
+
+
+def settle(engine: Engine) -> None:
+    """Brings statistics up to date and writes out what is dirty, as it is when a campaign has waited for its time."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM (ANALYZE) sends, subscribers, list_members"))
+        connection.execute(text("CHECKPOINT"))
 
 
 def finish_moments(session: Session, account_id: int, campaign_id: int) -> list[float]:
