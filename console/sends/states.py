@@ -58,10 +58,10 @@ STEPS: dict[Change, Step] = {
     Change.ACCEPT: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.SENT),
     Change.REFUSE: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.FAILED),
     Change.DEFER: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.QUEUED),
-    # Surely not handed over: no attempt is counted.
-    Change.GIVE_BACK: Step(frozenset({S.SENDING}), S.QUEUED),
+    # Surely not handed over: no attempt is counted. From IN_DOUBT when the worker itself, frozen meanwhile, says so.
+    Change.GIVE_BACK: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.QUEUED),
     Change.DOUBT: Step(frozenset({S.SENDING}), S.IN_DOUBT),
-    Change.BURY: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.DEAD),
+    Change.BURY: Step(frozenset({S.QUEUED, S.SENDING, S.IN_DOUBT}), S.DEAD),
     Change.SUPPRESS: Step(frozenset({S.QUEUED, S.SENDING}), S.SUPPRESSED),
     Change.CANCEL: Step(frozenset({S.QUEUED, S.SENDING}), S.CANCELLED),
     Change.EXPIRE: Step(frozenset({S.QUEUED}), S.EXPIRED),

@@ -1,0 +1,48 @@
+"""The state table, and that all SQL that writes `status` obeys it."""
+
+import re
+
+import pytest
+
+from console.dispatch import recorder, store
+from console.sends.states import FINAL, STEPS, Change, State
+
+ALLOWED = {(source, step.target) for step in STEPS.values() for source in step.sources}
+
+
+def test_every_state_can_be_reached_and_final_ones_can_be_left_only_by_people() -> None:
+    targets = {step.target for step in STEPS.values()}
+    assert targets == set(State)
+    leaving = {change for change, step in STEPS.items() if step.sources & FINAL}
+    assert leaving <= {Change.REVIVE}
+
+
+def test_nothing_goes_from_in_doubt_to_sending() -> None:
+    """A row in doubt is never claimed: it has to be settled first."""
+    assert (State.IN_DOUBT, State.SENDING) not in ALLOWED
+
+
+STATEMENTS = {
+    "claim": (recorder.CLAIM.text, State.QUEUED, {"suppressed", "dead", "sending"}),
+    "release": (store._RELEASE, State.SENDING, {"suppressed", "cancelled", "queued"}),
+    "recover": (store._RECOVER, State.SENDING, {"dead", "queued", "in_doubt"}),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_literals_of_each_statement_stand_in_the_table(name: str) -> None:
+    text, source, expected = STATEMENTS[name]
+    update = text[text.index("SET status = CASE") :]
+    targets = set(re.findall(r"(?:THEN|ELSE) '(\w+)'", update[: update.index("END,")]))
+    assert targets - {"hold"} == expected
+    assert f"s.status = '{source}'" in text
+    assert {(source, State(target)) for target in targets} <= ALLOWED
+
+
+def test_outcomes_lead_only_where_the_table_allows() -> None:
+    """RECORD and the late settlement take the state as a value: each that dispatch gives must be allowed."""
+    given = {State.SENT, State.FAILED, State.QUEUED, State.IN_DOUBT, State.DEAD}
+    assert {(State.SENDING, state) for state in given} <= ALLOWED
+    assert {(State.IN_DOUBT, state) for state in given - {State.IN_DOUBT}} <= ALLOWED
+    assert "s.status = 'sending' AND s.claimed_by = o.worker_id" in recorder.RECORD.text
+    assert "s.status = 'in_doubt' AND s.claimed_by = " in store._SETTLE_LATE
