@@ -168,6 +168,17 @@ def test_the_mark_of_a_worker_that_lost_its_row_comes_back_empty(engine: Engine,
     assert frozen.record(where, outcomes=[sent(claimed[0])]) == ([], [])
 
 
+def test_the_mark_of_a_row_that_waits_again_comes_back_empty(engine: Engine, database_url: str) -> None:
+    """Taken over by nobody yet: the row still names the frozen worker, and only its state says that it has moved on."""
+    where = sending(engine, recipients=1)
+    frozen, other = Hand(database_url), Hand(database_url)
+    claimed, _ = frozen.claim(where)
+    frozen.die()
+    store.declare_dead(other.connection, dead_after_s=0.001)
+    store.recover(other.connection, provider="smtp", interruption_cap=5, spread_s=0)
+    assert frozen.record(where, marks=claimed) == ([], [])
+
+
 def test_an_outcome_is_fenced_by_the_attempt(engine: Engine, database_url: str) -> None:
     """The same worker may hold the row a second time: the first attempt's late answer must not close the second."""
     where = sending(engine, recipients=1)
