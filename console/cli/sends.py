@@ -5,10 +5,13 @@ from dataclasses import asdict
 
 import click
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from console.accounts.store import account_by_slug
+from console.audience.address import parse
 from console.cli.root import cli, open_database, print_json
 from console.db import transaction
+from console.errors import InvalidInput
 from console.sends.search_store import (
     Found,
     SendRow,
@@ -49,19 +52,20 @@ def sends(slug: str, campaign_id: int | None, recipient: str | None, status: str
             account_id = account_by_slug(session, slug).id
             if campaign_id is not None:
                 show_campaign(session, account_id, campaign_id)
-        rows = _all_rows(engine, account_id, campaign_id=campaign_id, recipient=recipient, status=status)
+        email_lower = None if recipient is None else _email_lower(recipient)
+        rows = _all_rows(engine, account_id, campaign_id=campaign_id, email_lower=email_lower, status=status)
         for row in rows:
             _print(row, as_json=as_json)
 
 
 def _all_rows(
-    engine: Engine, account_id: int, *, campaign_id: int | None, recipient: str | None, status: str | None
+    engine: Engine, account_id: int, *, campaign_id: int | None, email_lower: str | None, status: str | None
 ) -> Iterator[SendRow]:
     """Gives the rows page by page, each page in a transaction of its own: flat memory, no long snapshot."""
     after: str | None = None
     while True:
         with transaction(engine) as session:
-            found = _page(session, account_id, campaign_id, recipient=recipient, status=status, after=after)
+            found = _page(session, account_id, campaign_id, email_lower=email_lower, status=status, after=after)
         for row in found.rows:
             if (campaign_id is None or row.campaign_id == campaign_id) and status in (None, row.status):
                 yield row
@@ -70,16 +74,33 @@ def _all_rows(
             return
 
 
-def _page(session, account_id: int, campaign_id: int | None, *, recipient, status, after) -> Found:
-    if recipient is not None:
-        return page_of_recipient(session, account_id, search_text(recipient), after=after, limit=PAGE_ROWS)
+def _page(
+    session: Session,
+    account_id: int,
+    campaign_id: int | None,
+    *,
+    email_lower: str | None,
+    status: str | None,
+    after: str | None,
+) -> Found:
+    if email_lower is not None:
+        return page_of_recipient(session, account_id, email_lower, after=after, limit=PAGE_ROWS)
     if campaign_id is not None:
         return page_of_campaign(session, account_id, campaign_id, status=status, after=after, limit=PAGE_ROWS)
     return page_newest(session, account_id, before=after, limit=PAGE_ROWS)
+
+
+def _email_lower(recipient: str) -> str:
+    """Gives the address as the ledger keeps it; what is no address is looked for as it was typed."""
+    try:
+        return parse(recipient).email_lower
+    except InvalidInput:
+        return search_text(recipient)
 
 
 def _print(row: SendRow, *, as_json: bool) -> None:
     if as_json:
         print_json({name: value for name, value in asdict(row).items() if name in FIELDS})
         return
-    click.echo(f"{row.id:>10}  {row.status:<10}  {row.attempts:>2} attempts  {row.email}  {row.provider_reply or ''}")
+    attempts = "1 attempt" if row.attempts == 1 else f"{row.attempts} attempts"
+    click.echo(f"{row.id:>10}  {row.status:<10}  {attempts:<11}  {row.email}  {row.provider_reply or ''}".rstrip())

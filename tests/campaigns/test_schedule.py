@@ -1,56 +1,62 @@
-"""From date, time and zone to a moment: nothing is guessed where clocks skip or repeat."""
+"""Times as people type them, with their zone."""
 
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.campaigns.schedule import moment_of, zones
+from console.campaigns.schedule import Schedule, in_zone, parse, zones
 from console.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
-    ("day", "clock", "zone", "utc"),
+    ("text", "at", "zone"),
     [
-        (date(2028, 2, 29), time(12), "Europe/Berlin", datetime(2028, 2, 29, 11, tzinfo=UTC)),
-        (date(2027, 7, 1), time(8, 30), "America/New_York", datetime(2027, 7, 1, 12, 30, tzinfo=UTC)),
-        (date(2027, 1, 1), time(0), "Asia/Kolkata", datetime(2026, 12, 31, 18, 30, tzinfo=UTC)),
-        (date(2027, 12, 31), time(23, 59), "UTC", datetime(2027, 12, 31, 23, 59, tzinfo=UTC)),
+        ("2027-01-05T09:00[Europe/Lisbon]", (2027, 1, 5, 9, 0), "Europe/Lisbon"),
+        ("2027-07-05T09:00[Europe/Lisbon]", (2027, 7, 5, 8, 0), "Europe/Lisbon"),
+        ("2027-01-05T09:00 Europe/Berlin", (2027, 1, 5, 8, 0), "Europe/Berlin"),
+        ("2027-01-05T09:00Z", (2027, 1, 5, 9, 0), None),
+        ("2027-01-05T09:00:30+01:00", (2027, 1, 5, 8, 0, 30), None),
+        ("2027-01-05T09:00", (2027, 1, 5, 9, 0), None),
+        ("2027-10-31T02:30+02:00[Europe/Berlin]", (2027, 10, 31, 0, 30), "Europe/Berlin"),
+        ("2027-10-31T02:30+01:00[Europe/Berlin]", (2027, 10, 31, 1, 30), "Europe/Berlin"),
+        ("2028-02-29T12:00[Europe/Berlin]", (2028, 2, 29, 11, 0), "Europe/Berlin"),
+        ("2027-12-31T23:59:30Z", (2027, 12, 31, 23, 59, 30), None),
     ],
 )
-def test_a_time_is_read_as_the_zones_clocks_show_it(day: date, clock: time, zone: str, utc: datetime) -> None:
-    assert moment_of(day, clock, zone) == utc
+def test_a_time_is_the_moment_that_clocks_in_its_zone_show_it(text: str, at: tuple[int, ...], zone: str | None) -> None:
+    """C68: also on leap days and at the turn of the year."""
+    assert parse(text) == Schedule(datetime(*at, tzinfo=UTC), zone)
 
 
 @pytest.mark.parametrize(
-    ("day", "clock", "words"),
-    [(date(2027, 3, 28), time(2, 30), "skip"), (date(2027, 10, 31), time(2, 30), "twice")],
+    ("text", "words"),
+    [
+        ("2027-03-28T02:30[Europe/Berlin]", "skip 2027-03-28 02:30: choose 01:30 or 03:30"),
+        ("2027-10-31T02:30[Europe/Berlin]", r"twice: write 2027-10-31T02:30\+02:00\[Europe/Berlin\]"),
+        ("2027-01-05T09:00+05:00[Europe/Berlin]", "leave out the offset or the zone"),
+        ("2027-01-05T09:00[Europe/Nowhere]", "no time zone 'Europe/Nowhere'"),
+        ("2027-01-05T09:00[Europe]", "no time zone"),
+        ("2027-01-05T09:00[../../etc/passwd]", "no time zone"),
+        ("2027-02-29T09:00Z", "is not a time"),
+        ("2027-01-05", "is not a time"),
+        ("tomorrow", "is not a time"),
+        ("", "is not a time"),
+        ("0001-01-01T00:00+14:00", "out of the calendar"),
+    ],
 )
-def test_a_time_that_clocks_skip_or_repeat_is_refused(day: date, clock: time, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words) as caught:
-        moment_of(day, clock, "Europe/Berlin")
-    assert caught.value.field == "time"
-    assert moment_of(day, clock, "UTC").hour == 2
+def test_a_time_that_is_no_one_moment_is_refused_with_what_to_write(text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        parse(text)
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../../etc/passwd", "Europe", "a" * 300, "x\x00y"])
-def test_what_is_no_zone_is_refused(zone: str) -> None:
-    with pytest.raises(InvalidInput, match="is no time zone") as caught:
-        moment_of(date(2027, 1, 1), time(12), zone)
-    assert caught.value.field == "zone"
-
-
-@given(
-    st.dates(date(2026, 1, 1), date(2040, 1, 1)),
-    st.times().map(lambda clock: clock.replace(second=0, microsecond=0)),
-    st.sampled_from(zones()),
-)
-def test_an_accepted_moment_reads_back_as_it_was_typed(day: date, clock: time, zone: str) -> None:
+@given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1)), st.sampled_from(zones()))
+def test_what_is_taken_is_shown_by_the_zones_clocks(local: datetime, zone: str) -> None:
     try:
-        moment = moment_of(day, clock, zone)
+        moment = in_zone(local, zone)
     except InvalidInput:
         return
-    local = moment.astimezone(ZoneInfo(zone))
-    assert (local.date(), local.time()) == (day, clock)
+    assert parse(f"{local.isoformat()}[{zone}]").at == moment
+    assert moment.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == local
