@@ -49,7 +49,7 @@ def unstructured(name: str, value: str) -> bytes:
 
 
 def _fold(line: str) -> bytes | None:
-    """Gives the line folded at its blanks, None when a word is too long for that."""
+    """Gives the line folded at its blanks, None when a word is too long for that or nothing fits beside the name."""
     lines = [""]
     for word in line.split(" "):
         if len(word) + 1 > LINE_LIMIT:
@@ -58,6 +58,8 @@ def _fold(line: str) -> bytes | None:
             lines.append(" " + word)
         else:
             lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    if lines[0] == line.partition(" ")[0]:
+        return None
     return ("\r\n".join(lines) + "\r\n").encode("ascii")
 
 
@@ -101,12 +103,11 @@ def mailbox(name: str, display_name: str, addr_spec: str) -> bytes:
     if not display_name:
         return f"{name}: {addr_spec}\r\n".encode()
     taken = len(name) + 2
-    if not display_name.isascii() or "=?" in display_name or len(display_name) + taken > LINE_LIMIT - 4:
+    phrase = display_name
+    if not _ATOMS.fullmatch(phrase):
+        phrase = '"' + phrase.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if not phrase.isascii() or "=?" in phrase or taken + len(phrase) > LINE_LIMIT:
         phrase = _encoded_words(display_name, taken=taken)
-    elif _ATOMS.fullmatch(display_name):
-        phrase = display_name
-    else:
-        phrase = '"' + display_name.replace("\\", "\\\\").replace('"', '\\"') + '"'
     last_line_length = len(phrase.rpartition("\r\n")[2]) + (0 if "\r\n" in phrase else taken)
     gap = " " if last_line_length + len(addr_spec) + 3 <= LINE_LIMIT else "\r\n "
     return f"{name}: {phrase}{gap}<{addr_spec}>\r\n".encode()

@@ -57,7 +57,10 @@ def test_a_long_subject_with_accents_keeps_its_spaces(subject: str):
         decoded(b"X: " + word)  # raises when a character is cut in two
 
 
-@given(HEADER_TEXT)
+@given(
+    HEADER_TEXT
+    | st.lists(st.sampled_from(["", "a", "word", "x" * 20, "x" * 76]), min_size=1).map(" ".join).filter(bool)
+)
 @example("ends with a blank ")
 @example(" begins with one")
 @example("two  blanks")
@@ -65,12 +68,16 @@ def test_a_long_subject_with_accents_keeps_its_spaces(subject: str):
 @example("x" * 300)
 @example("word " * 60 + "end")
 @example("é")
+@example("a" * 69 + "  " + "x" * 77)
+@example("a" * 60 + "  " + "x" * 40)
 def test_any_subject_comes_back_exactly(subject: str):
     field = unstructured("Subject", subject)
     assert decoded(field) == subject
     lines = field.split(b"\r\n")
     assert lines.pop() == b""
     assert all(0 < len(line) <= 78 for line in lines)
+    assert not any(line.endswith(b" ") for line in lines)  # relays strip such blanks
+    assert lines[0] != b"Subject:"
     assert all(line.startswith(b" ") and line.strip() for line in lines[1:])
     assert not re.search(rb"[\r\n]", b"".join(lines))
 

@@ -41,6 +41,8 @@ def test_an_empty_text_part_is_made_from_the_html_part():
         ("subject", "{{ }}", 1),
         ("sender", "{{ x y }} <news@example.com>", 1),
         ("text", "\n{{ x | nosuchfilter }}", 2),
+        ("text", "\n{% if x %}{{ x | nosuchfilter }}{% endif %}", 2),
+        ("text", "\n{% if x %}{{ 1 if x is nosuchtest }}{% endif %}", 2),
         ("text", "{% endfor %}", 1),
         ("text", "{% nosuchtag %}", 1),
     ],

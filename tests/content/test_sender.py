@@ -36,6 +36,8 @@ def test_a_sender_is_read(text: str, sender: Sender):
         "<>",
         "us: a@example.com;",
         "Ann <{{ address }}>",
+        "{{address}}@example.com",
+        "Ann <{{address}}@example.com>",
         "{{ address }}",
         "Ann <a@{{ domain }}>",
         "{{ x }} <a@example.com",
