@@ -4,6 +4,8 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,20 @@ def test_processes_that_start_at_once_agree_on_the_secret_key(tmp_path: Path) ->
     assert len(keys) == 1
     assert len(keys.pop()) > 40
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["secret_key"]
+
+
+def test_threads_that_start_at_the_same_instant_agree_on_the_secret_key(tmp_path: Path) -> None:
+    for round_no in range(20):
+        environ = {"SENDONCE_DATA_DIR": str(tmp_path / str(round_no))}
+        gate = threading.Barrier(8)
+
+        def load(environ: dict[str, str] = environ, gate: threading.Barrier = gate) -> str:
+            gate.wait()
+            return config.load(environ).secret_key
+
+        with ThreadPoolExecutor(8) as pool:
+            keys = [asked.result() for asked in [pool.submit(load) for _ in range(8)]]
+        assert len(set(keys)) == 1
 
 
 def test_an_emptied_secret_key_file_is_refused(tmp_path: Path) -> None:

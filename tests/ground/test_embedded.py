@@ -85,6 +85,17 @@ def _count(url: str) -> int:
         return row[0]
 
 
+def _kill_everything(data_dir: Path) -> None:
+    """Leaves a cluster with one row whose user and whose server were killed."""
+    peer = _start_peer(data_dir)
+    _keep_a_row(_url_of(peer))
+    postmaster = _postmaster(data_dir)
+    assert postmaster is not None
+    peer.kill()
+    postmaster.kill()
+    peer.wait()
+
+
 def _answers(url: str) -> bool:
     try:
         return _count(url) >= 0
@@ -219,25 +230,36 @@ def test_a_server_that_is_killed_under_its_users_comes_back_at_the_same_url(fold
     assert _postmaster(folder / "data") is None
 
 
-def test_a_pid_file_that_names_a_living_stranger_does_not_block_the_start_nor_hurt_it(folder: Path) -> None:
-    settings = _settings(folder / "data")
-    peer = _start_peer(folder / "data")
-    _keep_a_row(_url_of(peer))
-    postmaster = _postmaster(folder / "data")
-    assert postmaster is not None
-    peer.kill()
-    postmaster.kill()
-    peer.wait()
-    stranger = subprocess.Popen(["sleep", "60"])
-    cluster = _home(folder / "data") / "data"
+def _name_in_pid_files(data_dir: Path, pid: int) -> None:
+    cluster = _home(data_dir) / "data"
     for pid_file in (cluster / "postmaster.pid", cluster.parent / "sockets" / ".s.PGSQL.5432.lock"):
         lines = pid_file.read_text().splitlines()
-        pid_file.write_text("\n".join([str(stranger.pid), *lines[1:]]) + "\n")
-    with database_url(settings) as url:
+        pid_file.write_text("\n".join([str(pid), *lines[1:]]) + "\n")
+
+
+def test_pid_files_that_name_a_living_stranger_do_not_block_the_start_nor_hurt_it(folder: Path) -> None:
+    """The stranger runs as the server's user: PostgreSQL takes only such a process for a server of its own."""
+    _kill_everything(folder / "data")
+    stranger = subprocess.Popen(["sleep", "60"], **placement.spawn_options(placement.server_user()))
+    _name_in_pid_files(folder / "data", stranger.pid)
+    with database_url(_settings(folder / "data")) as url:
         assert _count(url) == 1
     assert stranger.poll() is None
     stranger.terminate()
     stranger.wait()
+
+
+def test_a_pid_file_that_names_the_server_of_another_folder_does_not_end_that_server(folder: Path) -> None:
+    _kill_everything(folder / "data")
+    with database_url(_settings(folder / "other")) as other_url:
+        other = _postmaster(folder / "other")
+        assert other is not None
+        _name_in_pid_files(folder / "data", other.pid)
+        with database_url(_settings(folder / "data")) as url:
+            assert url != other_url
+            assert _count(url) == 1
+        _keep_a_row(other_url)
+        assert _postmaster(folder / "other") == other
 
 
 def test_an_empty_pid_file_does_not_block_the_start(folder: Path) -> None:
