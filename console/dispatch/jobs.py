@@ -1,6 +1,8 @@
 """The campaigns that a pump takes its rows from, in turn; each with its compiled content and its place in the queue."""
 
+import re
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import structlog
 from psycopg import Connection
@@ -20,6 +22,7 @@ log = structlog.get_logger(__name__)
 
 # Rows that came back to the queue lie behind the place that the pump has reached; this often it looks from the start.
 SWEEP_EVERY_S = 5.0
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 @dataclass(slots=True)
@@ -113,9 +116,14 @@ class JobBook:
             # It was compiled when it was written; a newer program may judge otherwise. The other campaigns go on.
             log.error("campaign.content_refused", campaign_id=job.campaign_id, reason=str(error))
             return None
-        host = self._settings.base_url.partition("://")[2].partition("/")[0].partition(":")[0]
         headers = Headers(
-            list_id=f"list-{job.list_id}.{job.account_slug}.{host}",
+            list_id=f"list-{job.list_id}.{job.account_slug}.{_own_domain(self._settings.base_url)}",
             feedback_id=f"{job.campaign_id}:{job.account_slug}:campaign:sendonce",
         )
         return Line(job=job, compiled=compiled, headers=headers)
+
+
+def _own_domain(base_url: str) -> str:
+    """Gives the domain of our List-Ids; a console reached by a bare IPv6 address has none (RFC 2919, 3)."""
+    host = urlsplit(base_url).hostname or ""
+    return host if _DOMAIN.fullmatch(host) else "sendonce.invalid"
