@@ -93,11 +93,11 @@ class Child:
 
 
 class Children:
-    """Those that are to be ended together, whatever happens."""
+    """Those that are to be ended together, whatever happens: all that were ever started, in order."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._all: list[Child] = []
+        self.started: list[Child] = []
 
     def __enter__(self) -> "Children":
         return self
@@ -106,12 +106,12 @@ class Children:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with _undisturbed():
-            self.end(self._all)
+            self.end(self.started)
 
     def start(self, name: str, command: list[str], *, environ: Mapping[str, str], has_output: bool = False) -> Child:
         log = self.folder / f"{name.replace(' ', '-')}.log"
         child = Child(name, command, environ=environ, log=log, has_output=has_output)
-        self._all.append(child)
+        self.started.append(child)
         return child
 
     @staticmethod
