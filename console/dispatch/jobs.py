@@ -112,14 +112,15 @@ class JobBook:
         subject, sender, html, text = store.content(connection, job)
         try:
             compiled = compile_content(Source(subject=subject, sender=sender, html=html, text=text))
+            headers = Headers(
+                list_id=f"list-{job.list_id}.{job.account_slug}.{_own_domain(self._settings.base_url)}",
+                feedback_id=f"{job.campaign_id}:{job.account_slug}:campaign:sendonce",
+                list_name=job.list_name,
+            )
         except InvalidInput as error:
             # It was compiled when it was written; a newer program may judge otherwise. The other campaigns go on.
             log.error("campaign.content_refused", campaign_id=job.campaign_id, reason=str(error))
             return None
-        headers = Headers(
-            list_id=f"list-{job.list_id}.{job.account_slug}.{_own_domain(self._settings.base_url)}",
-            feedback_id=f"{job.campaign_id}:{job.account_slug}:campaign:sendonce",
-        )
         return Line(job=job, compiled=compiled, headers=headers)
 
 
