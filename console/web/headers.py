@@ -47,7 +47,8 @@ def init_app(app: Flask, *, is_https: bool) -> None:
         # The proxy in front ends TLS; a redirect from here could only loop.
         force_https=False,
         strict_transport_security=is_https,
-        session_cookie_secure=is_https,
+        # Set above, from the first answer on; Talisman would set it from the second.
+        session_cookie_secure=False,
         frame_options=DENY,
         content_security_policy=POLICY,
         referrer_policy="same-origin",
