@@ -1,11 +1,10 @@
 """The forms of campaigns: writing one, approving it, and saying why."""
 
 from wtforms import DateField, HiddenField, RadioField, SelectField, StringField, TextAreaField, TimeField
-from wtforms.fields.choices import SelectChoice
 from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
 from console.campaigns.schedule import zones
-from console.web.forms import Form, trimmed
+from console.web.forms import Form, SelectChoice, trimmed
 
 HTML_CHARACTERS = 1_000_000
 

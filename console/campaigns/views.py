@@ -2,7 +2,6 @@
 
 from flask import Blueprint, request, url_for
 from markupsafe import Markup
-from wtforms.fields.choices import SelectChoice
 
 from console.audience.store import lists
 from console.campaigns import service, store
@@ -19,6 +18,7 @@ from console.errors import Conflict, InvalidInput
 from console.providers.trouble_store import troubles
 from console.sends.words import WORDS as SEND_WORDS
 from console.web.database import transaction
+from console.web.forms import SelectChoice
 from console.web.guards import account_id, person, role
 from console.web.headers import shows_mail
 from console.web.pages import after_post, fragment, page, put_error

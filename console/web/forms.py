@@ -1,6 +1,10 @@
 """The base of all forms: CSRF token, trimmed text, and errors beside their fields."""
 
 from flask_wtf import FlaskForm
+from wtforms.fields import choices
+
+# One choice of a list. (The stubs that pyright brings for WTForms are older than this class.)
+SelectChoice = choices.SelectChoice  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def trimmed(value: str | None) -> str | None:

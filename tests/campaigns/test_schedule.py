@@ -52,7 +52,7 @@ def test_a_time_that_is_no_one_moment_is_refused_with_what_to_write(text: str, w
         parse(text)
 
 
-@given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1)), st.sampled_from(zones()))
+@given(st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1)), st.sampled_from(zones()))  # noqa: DTZ001 - local times
 def test_what_is_taken_is_shown_by_the_zones_clocks(local: datetime, zone: str) -> None:
     try:
         moment = in_zone(local, zone)
