@@ -29,6 +29,7 @@ class Child:
         self, name: str, command: list[str], *, environ: Mapping[str, str], log: Path, has_output: bool = False
     ):
         self.name = name
+        self.command = command
         self.log = log
         with log.open("ab") as file:
             self.running = subprocess.Popen(

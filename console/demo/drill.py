@@ -160,6 +160,8 @@ def send(crew: Crew, plan: Plan, *, account_id: int, campaign_id: int, tell: Tel
         meter(through, plan.recipients)
         _thaw(crew, frozen_until, tell)
         if campaign.status == "sent" and not crew.frozen:
+            if todo:
+                tell(f"All were sent before {len(todo)} of the planned moments came.")
             return
         crew.check()
         while todo and through >= todo[0].share * plan.recipients and _hit(crew, todo[0], frozen_until, tell):
