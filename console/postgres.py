@@ -205,12 +205,19 @@ class Server:
             # PostgreSQL passes over a pid file with its parent's pid, and still refuses to start while anybody holds
             # the shared memory that the file names. With the file deleted it could not see that.
             lines[0] = str(os.getpid())
-            with open(os.open(self._pid_file, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW), "w", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
+            self._overwrite_pid_file("\n".join(lines) + "\n")
         elif self._pid_file.exists():
             self._pid_file.unlink()
         for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
             (self._sockets / name).unlink(missing_ok=True)
+
+    def _overwrite_pid_file(self, content: str) -> None:
+        # In one write and not emptied first: a kill in between would leave a file without the shared memory's line.
+        descriptor = os.open(self._pid_file, os.O_WRONLY | os.O_NOFOLLOW)
+        try:
+            os.ftruncate(descriptor, os.write(descriptor, content.encode()))
+        finally:
+            os.close(descriptor)
 
     @cached_property
     def _sockets(self) -> Path:

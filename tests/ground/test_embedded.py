@@ -51,7 +51,7 @@ def _postmaster(data_dir: Path) -> psutil.Process | None:
     try:
         pid = int((_home(data_dir) / "data" / "postmaster.pid").read_text().splitlines()[0])
         found = psutil.Process(pid)
-    except (OSError, psutil.Error):
+    except (OSError, ValueError, IndexError, psutil.Error):
         return None
     return found if found.name() == "postgres" and found.status() != psutil.STATUS_ZOMBIE else None
 
