@@ -1,6 +1,6 @@
 """The approver's page: what is shown is what is approved, to start at once or at a time."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 import visit
@@ -88,6 +88,21 @@ def test_wrong_input_approves_nothing_and_says_what_is_wrong(engine: Engine, fie
     answer = office.browser("abe").post(f"/campaigns/{campaign_id}/approve", {"zone": "UTC", **fields})
     assert answer.status_code == 422
     assert words in visit.words(answer)
+    assert office.row(campaign_id).status == "submitted"
+
+
+@pytest.mark.parametrize(("month", "words"), [(3, "skip"), (10, "twice")])
+def test_a_time_that_clocks_skip_or_repeat_is_refused_with_a_way_out(engine: Engine, month: int, words: str) -> None:
+    office = visit.office(engine)
+    campaign_id = office.campaign("submitted")
+    # Berlin's clocks change on the last Sunday of March and October.
+    last = date(clock.now().year + 1, month, 31)
+    sunday = last - timedelta(days=(last.weekday() + 1) % 7)
+    fields = {"when": "later", "date": sunday.isoformat(), "time": "02:30", "zone": "Europe/Berlin"}
+    answer = office.browser("abe").post(f"/campaigns/{campaign_id}/approve", fields)
+    assert answer.status_code == 422
+    assert words in visit.words(answer)
+    assert "you can also choose the zone UTC" in visit.words(answer)
     assert office.row(campaign_id).status == "submitted"
 
 
