@@ -8,7 +8,9 @@ from sqlalchemy import Engine, text
 from console.db import transaction
 from console.dispatch import store
 from console.dispatch.outcomes import given_back, outcome_of
+from console.dispatch.recorder import Outcome
 from console.providers.base import Refused, Reply
+from console.sends.states import State
 
 
 def _recover(hand: Hand, *, interruption_cap: int = 5) -> tuple[int, int, int]:
@@ -175,6 +177,26 @@ def test_a_late_word_on_an_earlier_attempt_changes_nothing(engine: Engine, datab
     other.record(where, marks=again)
     store.settle_late(frozen.connection, sent(claimed[0]), slot=1)
     assert statuses(database_url)["r0@example.com"] == "sending"
+
+
+def test_a_late_word_of_the_same_worker_on_an_earlier_attempt_changes_nothing(
+    engine: Engine, database_url: str
+) -> None:
+    """Only the attempt number tells the two apart."""
+    where = sending(engine, recipients=1)
+    hand, other = Hand(database_url), Hand(database_url)
+    first, _ = hand.claim(where)
+    hand.record(where, marks=first)
+    deferred = Outcome(first[0], State.QUEUED, True, outcome="deferred", phase="end", code=451, wait_s=0)
+    hand.record(where, outcomes=[deferred])
+    second, _ = hand.claim(where)
+    hand.record(where, marks=second)
+    hand.die()
+    _recover(other)
+    store.settle_late(hand.connection, sent(first[0]), slot=1)
+    assert statuses(database_url)["r0@example.com"] == "in_doubt"
+    store.settle_late(hand.connection, sent(second[0]), slot=1)
+    assert statuses(database_url)["r0@example.com"] == "sent"
 
 
 def test_rows_claimed_without_the_worker_hearing_of_it_go_back(engine: Engine, database_url: str) -> None:
