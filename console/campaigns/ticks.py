@@ -18,8 +18,8 @@ from console.sends.store import Chunk, cancel_campaign_rows, reserve_audience_ch
 
 log = structlog.get_logger(__name__)
 
-# Addresses in one transaction. Measured with sendonce bench on 1,000,000 subscribers: from 5,000 to 50,000 the time
-# is the same within a tenth; a chunk of 20,000 takes about 1 s, which is how long a pause may have to wait.
+# Addresses in one transaction. Measured by demo/bench_build.py: 20,000 take about 1 s on one of two busy cores, which
+# is how long the first message, or a pause, may have to wait.
 CHUNK_ADDRESSES = 20_000
 CANCEL_ROWS = 5_000
 
