@@ -66,8 +66,8 @@ class Send(Base):
         Index(
             "sends_queued_idx", "account_id", "campaign_id", "due_at", "id", postgresql_where=text("status = 'queued'")
         ),
-        # For recovery alone. Spelled with lower() so that no other statement's status = 'sending' matches it: it holds the
-        # dead entries of every message sent since the last vacuum, and a claim's or mark's way over them is long.
+        # For recovery alone. Spelled with lower() so that no other statement's status = 'sending' matches it: it holds
+        # the dead entries of every message sent since the last vacuum, a long way for a claim or a mark.
         Index("sends_sending_idx", "claimed_by", postgresql_where=text("lower(status) = 'sending'")),
         # The states that few rows are in; sent rows never enter it.
         Index(

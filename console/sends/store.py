@@ -116,7 +116,7 @@ def reserve_audience_chunk(session: Session, account_id: int, *, chunk: Chunk, i
         values["after"] = chunk.after
     if not is_whole_list and chunk.upto is not None:
         values["upto"] = chunk.upto
-    # The planner's cost for so many subselects would have it compile each chunk's statement, which takes longer than it.
+    # The planner's cost for so many subselects would have each chunk's statement compiled, which takes longer than it.
     session.execute(text("SET LOCAL jit = off"))
     return session.execute(text(statement), values).scalar_one()
 
