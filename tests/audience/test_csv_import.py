@@ -182,15 +182,20 @@ def test_an_import_brings_nobody_back(engine: Engine, account_id: int) -> None:
 def test_two_imports_of_one_file_at_once_neither_double_nor_lock_each_other_out(
     engine: Engine, account_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_import, "CHUNK_PEOPLE", 50)
-    lines = [f"u{number}@example.com,{number % 7}" for number in range(1000)]
+    monkeypatch.setattr(csv_import, "CHUNK_PEOPLE", 2000)
+    gate = threading.Barrier(4)
+    lines = [f"u{number}@example.com,{number % 7}" for number in range(4000)]
     reports: list[Report] = []
     errors: list[Exception] = []
 
+    def meet(doing: str, done: int, _total: int | None) -> None:
+        if (doing, done) == ("Reading", 4000):
+            gate.wait()
+
     def run(order: int) -> None:
         try:
-            body = "\n".join(["email,name", *lines[::order]])
-            reports.append(bring(engine, account_id, body))
+            file = io.BytesIO("\n".join(["email,name", *lines[::order]]).encode())
+            reports.append(import_csv(engine, account_id, list_name="News", file=file, on_progress=meet))
         except Exception as error:  # noqa: BLE001 - whatever it is, the test tells it
             errors.append(error)
 
@@ -200,10 +205,10 @@ def test_two_imports_of_one_file_at_once_neither_double_nor_lock_each_other_out(
     for thread in threads:
         thread.join()
     assert errors == []
-    assert sum(report.added for report in reports) == 1000
-    assert sum(report.joined for report in reports) == 1000
-    assert all(report.added + report.updated + report.unchanged == 1000 for report in reports)
-    assert len(rows(engine)) == 1000
+    assert sum(report.added for report in reports) == 4000
+    assert sum(report.joined for report in reports) == 4000
+    assert all(report.added + report.updated + report.unchanged == 4000 for report in reports)
+    assert len(rows(engine)) == 4000
 
 
 def test_a_failed_import_leaves_nothing_behind_in_its_connection(engine: Engine, account_id: int) -> None:

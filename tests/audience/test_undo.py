@@ -50,6 +50,18 @@ def test_undo_undoes_leaving_only(engine: Engine) -> None:
     assert _stops(office) == [("bounced", None)]
 
 
+def test_what_a_colleague_stopped_on_the_list_is_not_undone_by_a_link(engine: Engine) -> None:
+    office = visit.office(engine)
+    path, client = _path(office), office.app.test_client()
+    with transaction(engine) as session:
+        store.suppress(
+            session, office.account_id, email_lower="rita@example.com", kind="manual", reason="asked",
+            list_id=office.list_id,
+        )  # fmt: skip
+    assert client.post(f"{path}/undo").status_code == 200
+    assert _stops(office) == [("manual", office.list_id)]
+
+
 def test_undo_by_get_changes_nothing(engine: Engine) -> None:
     office = visit.office(engine)
     path, client = _path(office), office.app.test_client()

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from stage import Stage
 
 from console.audience import store as audience
-from console.campaigns import ticks
+from console.campaigns import audience_store, ticks
 from console.campaigns.counts_store import check_counters
 from console.db import transaction
 
@@ -194,6 +194,15 @@ def test_two_builders_at_once_make_each_row_once(stage: Stage) -> None:
     assert_whole(stage, campaign_id)
     # No more chunks in all than one builder alone makes: none was made twice.
     assert sum(chunk_counts) == build(stage, stage.started(), chunk_addresses=50)
+
+
+def test_the_cursor_moves_on_only_from_where_the_chunk_began(stage: Stage) -> None:
+    stages.fill(stage, 30)
+    campaign_id = stage.started()
+    ticks.build_chunk(stage.engine, account_id=stage.account_id, campaign_id=campaign_id, chunk_addresses=10)
+    with transaction(stage.engine) as session:
+        assert not audience_store.advance(session, stage.account_id, campaign_id, after="", upto="p1@example.com")
+        assert not audience_store.advance(session, stage.account_id, campaign_id, after="", upto=None)
 
 
 _BUILDER = """

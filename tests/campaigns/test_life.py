@@ -231,6 +231,23 @@ def test_content_that_was_changed_behind_the_consoles_back_is_not_approved(stage
         stage.do("approve", campaign_id)
 
 
+def test_a_submission_and_an_approval_are_of_one_version_even_between_look_and_change(stage: Stage) -> None:
+    """The statement itself compares, for whoever edits in between."""
+    campaign_id = stage.create()
+    stage.do("edit", campaign_id)
+    with transaction(stage.engine) as session:
+        values = {"fingerprint": "of version one", "audience_estimate": 2}
+        assert not store.submit(session, stage.account_id, campaign_id, version=1, **values)
+        assert store.submit(session, stage.account_id, campaign_id, version=2, **values)
+        columns = {
+            "approver_id": stage.approver_id, "scheduled_for": datetime.now(UTC), "schedule_zone": None,
+            "approved_fingerprint": "x",
+        }  # fmt: skip
+        for seen, is_done in (("of version two", False), ("of version one", True)):
+            columns["fingerprint"] = seen
+            assert store.approve(session, stage.account_id, campaign_id, columns=columns) == is_done
+
+
 @pytest.mark.parametrize("changed", ["subject", "sender", "html", "text", "list_id"])
 def test_the_fingerprint_covers_everything_that_is_sent(changed: str) -> None:
     content = {"subject": "a", "sender": "b", "html": "c", "text": "d", "list_id": 1}
