@@ -24,6 +24,7 @@ WEB_THREADS = 8
 DRAIN_S = 6.0
 END_S = 7.5
 TICK_STOP_S = 1.0
+SIGNAL_LOOK_S = 1.0
 
 WebServer = BaseWSGIServer | MultiSocketServer
 
@@ -60,7 +61,10 @@ def worker() -> None:
 
         _on_stop(stop)
         click.echo("Sending (Ctrl-C stops).")
-        is_over.wait()
+        # Not one endless wait: a signal that came while the process was stopped (SIGSTOP) may be given to another thread
+        # when it goes on, and Python then runs its handler only when this one comes around.
+        while not is_over.wait(SIGNAL_LOOK_S):
+            pass
 
 
 class _Sending:

@@ -19,6 +19,8 @@ def main() -> None:
     # SIGTERM rather than SIGKILL: a worker drains, and the last one stops the embedded database.
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0) != 0:
         sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+    # A frozen child gets SIGHUP with the SIGCONT that the system thaws it by (setpgid(2)); it shall end by SIGTERM too.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if os.getppid() != parent_pid:  # it ended before we asked
         sys.exit(0)
     os.execvp(command[0], command)

@@ -1,6 +1,7 @@
 """Workers that stand still until others have taken over, and then wake up."""
 
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -67,3 +68,16 @@ def test_a_worker_frozen_before_or_after_the_dot_is_fenced_when_it_wakes(
             # Both end by themselves: what the woken one still wanted to do is done by then.
         assert Counter(each.recipient for each in sink.datas) == {"a@example.com": 1}
         at.check_books(sink, campaign_id)
+
+
+def test_a_worker_that_is_told_to_end_while_it_is_frozen_ends_when_it_wakes(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    at = house(engine, database_url, tmp_path, smtp_url="smtp://127.0.0.1:9")
+    with at.children() as children:
+        worker = at.worker(children)
+        worker.freeze()
+        worker.running.terminate()
+        time.sleep(0.2)
+        worker.thaw()
+        assert worker.running.wait(10) == 0
