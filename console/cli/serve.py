@@ -61,8 +61,8 @@ def worker() -> None:
 
         _on_stop(stop)
         click.echo("Sending (Ctrl-C stops).")
-        # Not one endless wait: a signal that came while the process was stopped (SIGSTOP) may be given to another thread
-        # when it goes on, and Python then runs its handler only when this one comes around.
+        # Not one endless wait: a signal that came while the process was stopped (SIGSTOP) may go to another thread
+        # when it goes on, and Python runs its handler only when this one comes around.
         while not is_over.wait(SIGNAL_LOOK_S):
             pass
 
