@@ -57,6 +57,7 @@ class Pump(threading.Thread):
         self._open_at = 0.0
         self._rests_until = 0.0
         self._may_claim = False
+        self._is_trying = False  # a connection is being opened to see whether the provider is back
         self._waiting: deque[Delivery] = deque()
         self._busy: dict[int, Delivery] = {}
         self._ready: dict[int, Delivery] = {}
@@ -138,8 +139,9 @@ class Pump(threading.Thread):
         """Sets the pump to what others have decided: a new identity, a drain, a provider that is down or back."""
         if self._is_replaced.is_set():
             self._take_new_identity(connection)
-        for trouble in self._connections.take_opened(now):
-            self._meet_trouble(connection, trouble, now)
+        troubles = self._connections.take_opened(now)
+        if troubles:
+            self._meet_trouble(connection, troubles[-1], now)
         self._may_claim = False
         if self._is_stopping.is_set():
             self._give_back_unmarked(connection)
@@ -273,7 +275,8 @@ class Pump(threading.Thread):
             if delivery.early_answer is not None:
                 self._conclude(delivery, delivery.early_answer, now)
             elif delivery.was_marked:
-                self._hand_over(fd, now)
+                channel = self._connections[fd]
+                self._take(channel, channel.finish(now), now)
             else:
                 lost.append(delivery)
                 self._abandon(fd)
@@ -281,10 +284,6 @@ class Pump(threading.Thread):
         for outcome in recording:
             if outcome.claimed.id not in done_ids:
                 store.settle_late(connection, outcome, slot=self._link.slot)
-
-    def _hand_over(self, fd: int, now: float) -> None:
-        channel = self._connections[fd]
-        self._take(channel, channel.finish(now), now)
 
     def _abandon(self, fd: int) -> None:
         self._busy.pop(fd, None)
@@ -346,7 +345,9 @@ class Pump(threading.Thread):
         if len(self._connections):
             # The provider works, it only takes no more connections.
             self._open_at = now + OPEN_AGAIN_S
-        elif not self._connections.is_opening:
+        elif self._is_trying or not self._gate.is_open:
+            # Connections that were opened side by side fail side by side: that is one failure.
+            self._is_trying = False
             log.warning("provider.trouble", provider=self._provider.name, reason=trouble.reason)
             self._gate.fail(connection, trouble)
 
@@ -356,6 +357,7 @@ class Pump(threading.Thread):
         self._waiting.clear()
         self._release(connection, waiting)
         if not self._connections.is_opening and self._gate.may_try(connection):
+            self._is_trying = True
             self._connections.open_to(1)
 
     def _reach_database(self, now: float) -> bool:
