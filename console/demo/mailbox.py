@@ -6,8 +6,8 @@ It says its port on the first line of its output. Each accepted message is a lin
 Message-ID`, written before the 250 is: a message whose 250 never reaches the worker still counts as accepted. Nothing
 here knows the ledger, so that the two can be held against each other (console/demo/verdict.py).
 
-Source: RFC 5321, RFC 2920. Measured on two cores shared with the client, 4 kB messages, 16 connections: see
-tests/demo/test_mailbox.py; aiosmtpd, the usual choice, takes about a third of that.
+Source: RFC 5321, RFC 2920. Measured on 2026-11-30 with smtp-source -s 16 -d, 4 kB, on two cores shared with it and with
+others: 4,000 to 5,500 messages/s; aiosmtpd, the usual choice, 1,600 without writing anything down.
 """
 
 import argparse
