@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from console.config import Settings
 from console.dispatch import store
 from console.dispatch.timing import INTERRUPTION_CAP
-from console.providers.registry import provider_for
+from console.providers.registry import provider_name
 
 log = structlog.get_logger(__name__)
 
@@ -20,7 +20,7 @@ def reap(engine: Engine, settings: Settings) -> int:
         dead = store.declare_dead(connection, dead_after_s=settings.dead_after_s)
         moved, in_doubt, buried = store.recover(
             connection,
-            provider=provider_for(settings).name,
+            provider=provider_name(settings),
             interruption_cap=INTERRUPTION_CAP,
             spread_s=settings.tick_s,
         )

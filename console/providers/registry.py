@@ -8,3 +8,8 @@ from console.providers.smtp import Smtp
 def provider_for(settings: Settings) -> Provider:
     """Gives the provider that the settings name."""
     return Smtp(settings)
+
+
+def provider_name(settings: Settings) -> str:
+    """Gives the name of the provider that the settings name, without making it (which reads certificates)."""
+    return Smtp.name
