@@ -12,7 +12,7 @@ from console.config import Settings
 from console.db import make_engine
 from console.errors import ConfigError
 from console.paths import STATIC, TEMPLATES
-from console.sends.views import sends
+from console.sends import settle_views
 from console.today.views import today
 from console.web import assets, database, guards, headers, pages, problems, throttle
 from console.web.health import health
@@ -44,7 +44,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     assets.init_app(app)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    for blueprint in (today, accounts, step_views.campaigns, sends, audience, health):
+    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
     csrf.exempt(audience)

@@ -84,6 +84,18 @@ def authenticate(session: Session, *, slug: str, email: str, password: str) -> U
     return user
 
 
+def acting_user(session: Session, account_id: int, user_id: int, *roles: str, doing: str) -> User:
+    """Gives the account's user who is about to do something, after making sure that they may.
+
+    Raises: Forbidden.
+    """
+    user = store.user_by_id(session, account_id, user_id)
+    if user is None:
+        raise Forbidden(f"Only people of this account may {doing}.")
+    require_role(user, *roles, doing=doing)
+    return user
+
+
 def require_role(user: User, *roles: str, doing: str) -> None:
     """Makes sure that the user holds one of the roles, or is an admin.
 

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from console.accounts import service as accounts
 from console.accounts import store as accounts_store
-from console.accounts.models import User
 from console.audience import store as audience
 from console.campaigns import fingerprint as fingerprints
 from console.campaigns import store
@@ -56,7 +55,7 @@ def create(session: Session, account_id: int, *, author_id: int, draft: Draft) -
 
     Raises: InvalidInput naming name, list_id, subject, sender, html or text (with its line); Forbidden.
     """
-    _user(session, account_id, author_id, *_MAY_WRITE, doing="write campaigns")
+    accounts.acting_user(session, account_id, author_id, *_MAY_WRITE, doing="write campaigns")
     columns, content = _checked(session, account_id, draft)
     campaign_id = store.insert_campaign(session, account_id, columns={**columns, "author_id": author_id})
     store.insert_content(session, account_id, campaign_id, version=1, columns=content)
@@ -70,7 +69,7 @@ def edit(session: Session, account_id: int, campaign_id: int, *, author_id: int,
     Gives:  the version.
     Raises: as create, and Conflict once it is being sent; NotFound.
     """
-    _user(session, account_id, author_id, *_MAY_WRITE, doing="write campaigns")
+    accounts.acting_user(session, account_id, author_id, *_MAY_WRITE, doing="write campaigns")
     columns, content = _checked(session, account_id, draft)
     version = store.edit(session, account_id, campaign_id, columns={**columns, "author_id": author_id})
     if version is None:
@@ -85,7 +84,7 @@ def submit(session: Session, account_id: int, campaign_id: int, *, user_id: int)
 
     Raises: InvalidInput when nobody on the list would get it; Conflict, Forbidden, NotFound.
     """
-    _user(session, account_id, user_id, *_MAY_WRITE, doing="submit campaigns")
+    accounts.acting_user(session, account_id, user_id, *_MAY_WRITE, doing="submit campaigns")
     campaign = store.show(session, account_id, campaign_id)
     estimate = audience.count_confirmed(session, account_id, list_id=campaign.list_id)
     if campaign.status == "draft" and estimate == 0:
@@ -125,7 +124,7 @@ def approve(
     Gives:  when it may start.
     Raises: Conflict, also when the content has changed since the approver saw it; Forbidden, also for the author.
     """
-    user = _user(session, account_id, user_id, *_MAY_APPROVE, doing="approve campaigns")
+    user = accounts.acting_user(session, account_id, user_id, *_MAY_APPROVE, doing="approve campaigns")
     campaign = store.show(session, account_id, campaign_id)
     if campaign.requires_second_person and campaign.author_id == user.id:
         raise Forbidden("You wrote this campaign, so somebody else has to approve it.")
@@ -156,7 +155,7 @@ def reject(session: Session, account_id: int, campaign_id: int, *, user_id: int,
 
     Raises: InvalidInput without a reason; Conflict, Forbidden, NotFound.
     """
-    _user(session, account_id, user_id, *_MAY_APPROVE, doing="reject campaigns")
+    accounts.acting_user(session, account_id, user_id, *_MAY_APPROVE, doing="reject campaigns")
     if not reason.strip():
         raise InvalidInput("Say why, so that the author knows what to change.", field="reason")
     if not store.reject(session, account_id, campaign_id, note=reason.strip()):
@@ -169,7 +168,7 @@ def pause(session: Session, account_id: int, campaign_id: int, *, user_id: int, 
 
     Raises: Conflict, Forbidden, NotFound.
     """
-    _user(session, account_id, user_id, *_MAY_STOP, doing="pause campaigns")
+    accounts.acting_user(session, account_id, user_id, *_MAY_STOP, doing="pause campaigns")
     if not store.pause(session, account_id, campaign_id, note=_words(reason)):
         _lost(session, account_id, campaign_id, "paused")
     _record(session, account_id, user_id, "campaign.pause", campaign_id, reason=_words(reason))
@@ -180,7 +179,7 @@ def resume(session: Session, account_id: int, campaign_id: int, *, user_id: int,
 
     Raises: Conflict, Forbidden, NotFound.
     """
-    _user(session, account_id, user_id, *_MAY_STOP, doing="resume campaigns")
+    accounts.acting_user(session, account_id, user_id, *_MAY_STOP, doing="resume campaigns")
     resumed = store.resume(session, account_id, campaign_id)
     if resumed is None:
         _lost(session, account_id, campaign_id, "resumed")
@@ -203,7 +202,7 @@ def cancel(session: Session, account_id: int, campaign_id: int, *, user_id: int,
 
     Raises: Conflict, Forbidden, NotFound.
     """
-    _user(session, account_id, user_id, *_MAY_STOP, doing="cancel campaigns")
+    accounts.acting_user(session, account_id, user_id, *_MAY_STOP, doing="cancel campaigns")
     if not store.cancel(session, account_id, campaign_id, note=_words(reason)):
         _lost(session, account_id, campaign_id, "cancelled")
     sends.cancel_campaign_rows(session, account_id, campaign_id=campaign_id, limit=CANCEL_AT_ONCE)
@@ -237,14 +236,6 @@ def _fingerprint(campaign: store.CampaignRow) -> str:
         text=campaign.text,
         list_id=campaign.list_id,
     )
-
-
-def _user(session: Session, account_id: int, user_id: int, *roles: str, doing: str) -> User:
-    user = accounts_store.user_by_id(session, account_id, user_id)
-    if user is None:
-        raise Forbidden(f"Only people of this account may {doing}.")
-    accounts.require_role(user, *roles, doing=doing)
-    return user
 
 
 def _lost(session: Session, account_id: int, campaign_id: int, done: str) -> NoReturn:

@@ -31,6 +31,7 @@ class Change(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     FINISH = "finish"
+    REOPEN = "reopen"
     CANCEL = "cancel"
 
 
@@ -51,5 +52,7 @@ STEPS: dict[Change, Step] = {
     Change.PAUSE: Step(frozenset({S.SENDING}), S.PAUSED),
     Change.RESUME: Step(frozenset({S.PAUSED}), S.SENDING),
     Change.FINISH: Step(frozenset({S.SENDING}), S.SENT),
+    # A person put one of its dead letters, or a send in doubt, back to the queue (sends/settle_store.py).
+    Change.REOPEN: Step(frozenset({S.SENT}), S.SENDING),
     Change.CANCEL: Step(frozenset({S.DRAFT, S.SUBMITTED, S.APPROVED, S.SENDING, S.PAUSED}), S.CANCELLED),
 }

@@ -278,23 +278,38 @@ def finish_done(session: Session) -> list[tuple[int, int]]:
     """Moves campaigns to sent whose audience is complete and that have no queued or sending row.
 
     The counters decide, cheaply, when it is worth looking; the partial indexes have the last word, so that a wrong
-    counter can't finish a campaign early.
+    counter can't finish a campaign early. The campaign is held first: who is just putting a dead letter back holds it
+    too, and the second statement sees what they have committed.
     """
+    done = session.execute(
+        text(
+            """
+            SELECT c.id FROM campaigns c
+             WHERE c.status = 'sending' AND c.audience_built_at IS NOT NULL
+               AND (SELECT COALESCE(sum(n.queued), 0) <= 0 AND COALESCE(sum(n.sending), 0) <= 0
+                      FROM campaign_counts n WHERE n.account_id = c.account_id AND n.campaign_id = c.id)
+             ORDER BY c.id
+               FOR NO KEY UPDATE OF c SKIP LOCKED
+            """
+        )
+    )
+    campaign_ids = list(done.scalars())
+    if not campaign_ids:
+        return []
     rows = session.execute(
         text(
             """
             UPDATE campaigns c
                SET status = 'sent', finished_at = now(), updated_at = now()
-             WHERE c.status = 'sending' AND c.audience_built_at IS NOT NULL
-               AND (SELECT COALESCE(sum(n.queued), 0) <= 0 AND COALESCE(sum(n.sending), 0) <= 0
-                      FROM campaign_counts n WHERE n.account_id = c.account_id AND n.campaign_id = c.id)
+             WHERE c.status = 'sending' AND c.id = ANY(:campaign_ids)
                AND NOT EXISTS (SELECT FROM sends s WHERE s.account_id = c.account_id AND s.campaign_id = c.id
                                                      AND s.status = 'queued')
                AND NOT EXISTS (SELECT FROM sends s WHERE s.account_id = c.account_id AND s.campaign_id = c.id
                                                      AND lower(s.status) = 'sending')
             RETURNING c.account_id, c.id
             """
-        )
+        ),
+        {"campaign_ids": campaign_ids},
     )
     return [(row[0], row[1]) for row in rows]
 

@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from console.cli import accounts, campaigns, database, demo, sends, serve, subscribers
+from console.cli import accounts, campaigns, database, demo, sends, serve, settle, subscribers
 from console.cli.root import cli
 from console.errors import SendonceError
 
-__all__ = ["accounts", "campaigns", "cli", "database", "demo", "main", "sends", "serve", "subscribers"]
+__all__ = ["accounts", "campaigns", "cli", "database", "demo", "main", "sends", "serve", "settle", "subscribers"]
 
 
 def main() -> None:

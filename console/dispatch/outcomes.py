@@ -17,6 +17,8 @@ def outcome_of(
     Takes: dice, evenly from 0 to 1, for the jitter.
     """
     attempt_no = claimed.attempt_no + 1
+    # Those before a person put it back don't count against it.
+    counted_no = attempt_no - claimed.attempt_base
 
     def outcome(
         status: State,
@@ -41,9 +43,9 @@ def outcome_of(
         )
 
     def again(word: str, reply: Reply, asked_s: float | None) -> Outcome:
-        if attempt_no >= job.attempt_cap:
+        if counted_no >= job.attempt_cap:
             return outcome(State.DEAD, word, reply, text=f"gave up after {attempt_no} attempts; last: {reply.text}")
-        wait_s = wait_before_retry(attempt_no, base_s=retry_base_s, asked_s=asked_s, dice=dice)
+        wait_s = wait_before_retry(counted_no, base_s=retry_base_s, asked_s=asked_s, dice=dice)
         return outcome(State.QUEUED, word, reply, wait_s=wait_s)
 
     match answer:

@@ -33,6 +33,7 @@ class Claimed:
     message_id: str
     dated_at: datetime
     merge_values: dict[str, Any]
+    attempt_base: int = 0  # attempts before a person put it back: the cap and the waits count from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,16 @@ WITH picked AS MATERIALIZED (
                                  WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8)
                                  THEN concat_ws('; ', 'gave up: too old', s.provider_reply)
                                  ELSE s.provider_reply END,
+           error_class = CASE WHEN j.suppression IS NULL
+                               AND s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8)
+                              THEN 'too-old' ELSE '' END,
            finished_at = CASE WHEN j.suppression IS NOT NULL THEN now() END,
            claimed_by = %(worker_id)s::bigint, claimed_at = now(), handed_over_at = NULL,
            dated_at = COALESCE(s.dated_at, now())
       FROM judged j
      WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
-    RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status, s.due_at
+    RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status,
+              s.due_at, s.attempt_base
 ), counted AS (
     INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, queued, sending, suppressed, dead)
     SELECT %(account_id)s::bigint, %(campaign_id)s::bigint, %(slot)s::smallint, -count(*),
@@ -106,7 +111,8 @@ WITH picked AS MATERIALIZED (
            suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
 )
 SELECT COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
-                                          extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text)
+                                          extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
+                                          attempt_base)
                          ORDER BY due_at, id), '[]')
   FROM moved
 """,
@@ -128,6 +134,9 @@ WITH o AS MATERIALIZED (
            due_at = CASE WHEN o.wait_s IS NULL THEN s.due_at ELSE now() + make_interval(secs => o.wait_s) END,
            provider_reply = COALESCE(o.reply, s.provider_reply),
            provider_id = COALESCE(o.provider_id, s.provider_id),
+           error_class = CASE WHEN o.status IN ('dead', 'in_doubt')
+                              THEN concat_ws('-', COALESCE(o.code::text, 'no-answer'), o.enhanced, o.phase)
+                              ELSE '' END,
            finished_at = CASE WHEN o.status IN ('sent', 'failed') THEN now() END
       FROM o
      WHERE s.account_id = o.account_id AND s.id = o.id AND s.status = 'sending' AND s.claimed_by = o.worker_id
@@ -215,8 +224,9 @@ def claimed_rows(
             message_id,
             datetime.fromtimestamp(dated_s, UTC),
             merge_values,
+            attempt_base,
         )
-        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _ in answer
+        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _, attempt_base in answer
         if status == "sending"
     ]
     return rows, (answer[-1][8], answer[-1][0])

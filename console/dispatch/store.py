@@ -192,6 +192,8 @@ WITH moved AS (
                          ELSE now() + make_interval(secs => %(wait_s)s::float8) END,
            provider_reply = COALESCE(%(reply)s, s.provider_reply),
            provider_id = COALESCE(%(provider_id)s, s.provider_id),
+           error_class = CASE WHEN %(status)s = 'dead' THEN concat_ws('-', COALESCE(%(code)s::smallint::text,
+                              'no-answer'), %(enhanced)s::text, %(phase)s::text) ELSE '' END,
            finished_at = CASE WHEN %(status)s IN ('sent', 'failed') THEN now() END
      WHERE s.account_id = %(account_id)s AND s.id = %(id)s AND s.status = 'in_doubt' AND s.claimed_by = %(worker_id)s
        AND s.attempt_no = %(before)s
@@ -280,9 +282,13 @@ WITH lost AS (
        SET status = CASE WHEN NOT l.is_marked
                          THEN CASE WHEN s.interrupted_count + 1 >= %(interruption_cap)s THEN 'dead' ELSE 'queued' END
                          WHEN l.policy = 'hold' THEN 'in_doubt'
-                         WHEN s.attempt_no >= l.attempt_cap THEN 'dead'
+                         WHEN s.attempt_no - s.attempt_base >= l.attempt_cap THEN 'dead'
                          ELSE 'queued' END,
            interrupted_count = s.interrupted_count + CASE WHEN l.is_marked THEN 0 ELSE 1 END,
+           error_class = CASE WHEN NOT l.is_marked AND s.interrupted_count + 1 >= %(interruption_cap)s
+                              THEN 'worker-died'
+                              WHEN l.is_marked AND (l.policy = 'hold' OR s.attempt_no - s.attempt_base >= l.attempt_cap)
+                              THEN 'no-answer-recovery' ELSE '' END,
            due_at = CASE WHEN l.is_marked OR s.interrupted_count = 0 THEN s.due_at
                          ELSE now() + make_interval(secs => random() * %(spread_s)s * 2 ^ s.interrupted_count) END,
            provider_reply = CASE WHEN l.is_marked THEN 'the worker died after the hand-over; no answer is known'
@@ -303,7 +309,7 @@ WITH lost AS (
     INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, sending, queued, dead, in_doubt)
     SELECT account_id, campaign_id, %(slot)s, -count(*), count(*) FILTER (WHERE status = 'queued'),
            count(*) FILTER (WHERE status = 'dead'), count(*) FILTER (WHERE status = 'in_doubt')
-      FROM moved WHERE campaign_id IS NOT NULL GROUP BY account_id, campaign_id
+      FROM moved WHERE campaign_id IS NOT NULL GROUP BY account_id, campaign_id ORDER BY account_id, campaign_id
         ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
        SET sending = c.sending + excluded.sending, queued = c.queued + excluded.queued, dead = c.dead + excluded.dead,
            in_doubt = c.in_doubt + excluded.in_doubt

@@ -5,11 +5,11 @@ from sqlalchemy.orm import Session
 
 from console.audience.address import parse
 from console.errors import InvalidInput
-from console.sends import search_store
+from console.sends import search_store, settle_store
 from console.sends.search_store import Found
-from console.sends.words import OUTCOMES, PHASES, WORDS
+from console.sends.words import CHANGES, OUTCOMES, PHASES, WORDS
 from console.web.database import transaction
-from console.web.guards import account_id
+from console.web.guards import account_id, person
 from console.web.pages import page
 
 sends = Blueprint("sends", __name__, url_prefix="/sends")
@@ -41,7 +41,18 @@ def show(send_id: int):
     """Shows one send with every attempt and what the provider said."""
     with transaction() as session:
         detail = search_store.show_send(session, account_id(), send_id)
-    return page("sends/show", detail=detail, send=detail.send, words=WORDS, outcomes=OUTCOMES, phases=PHASES)
+        decisions = settle_store.decisions(session, account_id(), send_id)
+    # What a person may decide about it now; nothing in most states.
+    may = [change for change, source in settle_store.SOURCES.items() if detail.send.status == source]
+    words = {"words": WORDS, "outcomes": OUTCOMES, "phases": PHASES, "changes": CHANGES}
+    return page(
+        "sends/show",
+        detail=detail,
+        send=detail.send,
+        decisions=decisions,
+        open_changes={change: CHANGES[change] for change in may if person().has_role("operator")},
+        **words,
+    )
 
 
 def _search(session: Session, typed: str, *, kind: str | None, after: str | None) -> tuple[str, Found]:

@@ -1,8 +1,8 @@
-"""The states of a send, and the outcomes of its attempts, in words for people. Pure."""
+"""The states of a send, its attempts' outcomes, its error classes and what people may decide, in words. Pure."""
 
 from typing import NamedTuple
 
-from console.sends.states import State
+from console.sends.states import Change, State
 
 
 class Word(NamedTuple):
@@ -39,6 +39,46 @@ OUTCOMES: dict[str, str] = {
     "no_answer": "No answer after the hand-over: in doubt",
 }
 
+
+class ChangeWord(NamedTuple):
+    """How something that a person may decide is shown: its button, what it does, what its page asks, what it did."""
+
+    label: str
+    meaning: str
+    tone: str
+    done: str
+
+
+CHANGES: dict[str, ChangeWord] = {
+    Change.REVIVE: ChangeWord(
+        "Send again",
+        "Each goes back into the queue with its attempts and its time counted anew. It is the same message, with the"
+        " same Message-ID and Date. Who has opted out meanwhile does not get it.",
+        "primary",
+        "put back into the queue",
+    ),
+    Change.SETTLE_SENT: ChangeWord(
+        "Settle as sent",
+        "Each is recorded as sent. Nothing is sent by this. Choose it when the mail server's log, or the recipient,"
+        " says that the message was accepted.",
+        "primary",
+        "settled as sent",
+    ),
+    Change.SETTLE_RESEND: ChangeWord(
+        "Send again",
+        "Each goes back into the queue and is handed over again. The mail server may have accepted it the first time:"
+        " then the person gets it twice, with the same Message-ID.",
+        "danger",
+        "put back into the queue",
+    ),
+    Change.SETTLE_FAILED: ChangeWord(
+        "Give up",
+        "Each is recorded as failed and is not sent again. The person may have got it all the same.",
+        "danger",
+        "given up",
+    ),
+}
+
 PHASES: dict[str, str] = {
     "connect": "while connecting",
     "mail": "at the sender's address",
@@ -49,3 +89,18 @@ PHASES: dict[str, str] = {
     "compose": "while composing it here",
     "recovery": "found by recovery after its worker was lost",
 }
+
+_CLASSES = {
+    "": "Reason unknown",
+    "unknown": "Reason unknown",
+    "too-old": "Too old: its time ran out",
+    "worker-died": "Its workers died with it, time and again",
+}
+
+
+def class_words(error_class: str) -> str:
+    """Gives an error class in words: 451-4.7.1-rcpt is "451 4.7.1 at the recipient's address"."""
+    if error_class in _CLASSES:
+        return _CLASSES[error_class]
+    reply, _, phase = error_class.rpartition("-")
+    return f"{reply.replace('no-answer', 'No answer').replace('-', ' ')} {PHASES.get(phase, phase)}"
