@@ -151,10 +151,10 @@ def _settle(
                 session, account_id, user_id=user_id, change=change, chosen=chosen, send_ids=send_ids
             )
             shown = None if set_id is None else settle_store.show_set(session, account_id, set_id)
-        if shown is not None and not yes and not as_json and sys.stdin.isatty():
+        if shown is not None and not yes and not as_json and _is_terminal():
             word = CHANGES[change]
             click.echo(f"{word.label}: {word.meaning}")
-            click.confirm(f"{shown.row_count:,} messages (set {shown.id}). Go on?", abort=True)
+            click.confirm(f"Messages: {shown.row_count:,} (set {shown.id}). Go on?", abort=True)
         if shown is not None:
             with transaction(engine) as session:
                 ran = settle.run(session, account_id, shown.id, user_id=user_id, reason=reason)
@@ -163,6 +163,10 @@ def _settle(
             print_json({"set": None, "moved": 0, "skipped": [], "has_more": False})
         else:
             click.echo("There is no such message; nothing was done.")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _print(ran: Ran, shown: FrozenSetRow, *, as_json: bool) -> None:
