@@ -50,6 +50,14 @@ def test_the_last_attempt_deferred_makes_a_dead_letter_with_the_reply(policy: st
     assert "451 4.3.0 later" in (outcome.reply or "")
 
 
+def test_attempts_from_before_a_person_put_it_back_count_against_nothing() -> None:
+    put_back = replace(CLAIMED, attempt_no=3, attempt_base=3)
+    first = outcome_of(Deferred(LATER), put_back, JOB, was_marked=True, retry_base_s=30, dice=0)
+    assert (first.status, first.wait_s, first.attempt_no_after) == (State.QUEUED, 30, 4)
+    last = outcome_of(Deferred(LATER), replace(put_back, attempt_no=5), JOB, was_marked=True, retry_base_s=30, dice=0)
+    assert last.status is State.DEAD
+
+
 def test_no_answer_is_tried_again_only_where_a_person_chose_that() -> None:
     silence = NoAnswer(Reply("end", text="no answer in time (end)"))
     assert _outcome(silence).status is State.IN_DOUBT

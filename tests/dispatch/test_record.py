@@ -79,8 +79,8 @@ def test_a_claim_buries_rows_that_are_too_old(engine: Engine, database_url: str)
     claimed, last = Hand(database_url).claim(where, age_cap_s=60)
     assert claimed == []
     assert last is not None
-    status, reply = rows(database_url, "status", "provider_reply")["r0@example.com"]
-    assert status == "dead"
+    status, reply, error_class = rows(database_url, "status", "provider_reply", "error_class")["r0@example.com"]
+    assert (status, error_class) == ("dead", "too-old")
     assert "too old" in reply
     assert not counters_differ(database_url)
 
@@ -274,3 +274,34 @@ def _set_sends(engine: Engine, what: str) -> None:
 def _opt_out(engine: Engine, account_id: int, email: str, list_id: int | None) -> None:
     with transaction(engine) as session:
         suppress(session, account_id, email_lower=email, kind="unsubscribed", reason="asked to", list_id=list_id)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "enhanced", "phase", "error_class"),
+    [
+        (State.DEAD, 451, "4.7.1", "rcpt", "451-4.7.1-rcpt"),
+        (State.DEAD, 421, None, "mail", "421-mail"),
+        (State.IN_DOUBT, None, None, "end", "no-answer-end"),
+        (State.FAILED, 550, "5.1.1", "rcpt", ""),
+        (State.QUEUED, 451, "4.7.1", "rcpt", ""),
+    ],
+)
+def test_what_waits_for_a_person_carries_its_error_class(
+    engine: Engine, database_url: str, status: State, code: int | None, enhanced: str | None, phase: str,
+    error_class: str,
+) -> None:  # fmt: skip
+    where = sending(engine, recipients=1)
+    hand = Hand(database_url)
+    claimed, _ = hand.claim(where)
+    outcome = Outcome(
+        claimed[0], status, was_marked=False, outcome="deferred", phase=phase, code=code, enhanced=enhanced, wait_s=60
+    )
+    hand.record(where, outcomes=[outcome])
+    assert rows(database_url, "status", "error_class")["r0@example.com"] == (status, error_class)
+
+
+def test_a_claim_tells_how_many_attempts_no_longer_count(engine: Engine, database_url: str) -> None:
+    where = sending(engine, recipients=1)
+    _set_sends(engine, "attempt_no = 12, attempt_base = 12")
+    [claimed], _ = Hand(database_url).claim(where)
+    assert (claimed.attempt_no, claimed.attempt_base) == (12, 12)

@@ -231,3 +231,47 @@ def test_a_marked_row_at_its_last_attempt_is_a_dead_letter_where_the_type_resend
     dead.die()
     assert _recover(Hand(database_url)) == (1, 0, 1)
     assert statuses(database_url)["r0@example.com"] == "dead"
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_marked", "attempt_base", "left"),
+    [
+        ("hold", True, 0, ("in_doubt", "no-answer-recovery")),
+        ("resend", True, 0, ("dead", "no-answer-recovery")),
+        # The attempts from before a person put it back don't count.
+        ("resend", True, 3, ("queued", "")),
+        ("hold", False, 0, ("dead", "worker-died")),
+    ],
+)
+def test_what_recovery_leaves_for_a_person_carries_its_error_class(
+    engine: Engine, database_url: str, policy: str, is_marked: bool, attempt_base: int, left: tuple[str, str]
+) -> None:
+    where = sending(engine, recipients=1)
+    with transaction(engine) as session:
+        session.execute(text("UPDATE message_types SET in_doubt_policy = :policy, attempt_cap = 4"), {"policy": policy})
+        session.execute(text("UPDATE sends SET attempt_no = 3, attempt_base = :base"), {"base": attempt_base})
+    dead, alive = Hand(database_url), Hand(database_url)
+    claimed, _ = dead.claim(where)
+    if is_marked:
+        dead.record(where, marks=claimed)
+    dead.die()
+    _recover(alive, interruption_cap=1)
+    assert rows(database_url, "status", "error_class")["r0@example.com"] == left
+    assert not counters_differ(database_url)
+
+
+def test_a_late_word_that_buries_a_row_gives_its_error_class_and_one_that_settles_it_takes_it_away(
+    engine: Engine, database_url: str
+) -> None:
+    where = sending(engine, recipients=2)
+    frozen, other = Hand(database_url), Hand(database_url)
+    claimed, _ = frozen.claim(where)
+    frozen.record(where, marks=claimed)
+    frozen.die()
+    _recover(other)
+    late = Outcome(
+        claimed[0], State.DEAD, was_marked=True, outcome="deferred", phase="end", code=451, enhanced="4.3.0", reply="x"
+    )
+    store.settle_late(frozen.connection, late, slot=1)
+    store.settle_late(frozen.connection, sent(claimed[1]), slot=1)
+    assert list(rows(database_url, "status", "error_class").values()) == [("dead", "451-4.3.0-end"), ("sent", "")]

@@ -110,6 +110,46 @@ def test_the_migrated_database_is_what_the_models_say(empty: Engine, capfd: pyte
     assert capfd.readouterr().out == ""
 
 
+def test_rows_that_waited_for_a_person_before_0002_get_their_error_class(empty: Engine) -> None:
+    schema.upgrade(empty, "0001")
+    with empty.begin() as connection:
+        connection.execute(text("INSERT INTO accounts (slug, name) VALUES ('acme', 'Acme')"))
+        for number, (status, reply, code, phase) in enumerate(
+            (
+                ("dead", "gave up after 12 attempts; last: 451 4.7.1 x", 451, "rcpt"),
+                ("dead", "gave up: too old; 451 4.7.1 x", 451, "rcpt"),
+                ("dead", "the worker died 5 times with this message", None, None),
+                ("in_doubt", "the worker died after the hand-over; no answer is known", None, "recovery"),
+                ("dead", None, None, None),
+                ("sent", "250 ok", 250, "end"),
+            ),
+            start=1,
+        ):
+            connection.execute(
+                text(
+                    "INSERT INTO sends (account_id, email, email_lower, lane, dedupe_key, status, message_id,"
+                    " correlation_id, provider_reply, attempt_no)"
+                    " VALUES (1, 'x', 'x', 'bulk', :number, :status, '<x>', 'x', :reply, 1)"
+                ),
+                {"number": str(number), "status": status, "reply": reply},
+            )
+            if phase:
+                connection.execute(
+                    text(
+                        "INSERT INTO attempts (account_id, send_id, attempt_no, worker_id, provider, outcome, phase,"
+                        " code) VALUES (1, :number, 1, 1, 'smtp', 'no_answer', :phase, :code)"
+                    ),
+                    {"number": number, "phase": phase, "code": code},
+                )
+    schema.upgrade(empty)
+    with empty.connect() as connection:
+        found = connection.execute(text("SELECT error_class FROM sends ORDER BY id")).scalars().all()
+    assert found == ["451-rcpt", "too-old", "worker-died", "no-answer-recovery", "unknown", ""]
+    schema.downgrade(empty, "0001")
+    with empty.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM sends")).scalar_one() == 6
+
+
 def test_every_table_and_every_column_has_a_comment(empty: Engine) -> None:
     schema.upgrade(empty)
     bare = text(

@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from console.campaigns import states as campaign_states
 from console.dispatch import recorder, store
+from console.sends import settle_store
 from console.sends.states import FINAL, STEPS, Change, State
 
 ALLOWED = {(source, step.target) for step in STEPS.values() for source in step.sources}
@@ -46,3 +48,21 @@ def test_outcomes_lead_only_where_the_table_allows() -> None:
     assert {(State.IN_DOUBT, state) for state in given - {State.IN_DOUBT}} <= ALLOWED
     assert "s.status = 'sending' AND s.claimed_by = o.worker_id" in recorder.RECORD.text
     assert "s.status = 'in_doubt' AND s.claimed_by = " in store._SETTLE_LATE
+
+
+@pytest.mark.parametrize("change", list(settle_store.SOURCES))
+def test_what_people_settle_goes_from_where_and_to_where_the_table_says(change: Change) -> None:
+    text, source = settle_store.MOVES[change], settle_store.SOURCES[change]
+    assert source in STEPS[change].sources
+    assert re.findall(r"s\.status = '(\w+)'", text) == [source, source]
+    assert re.findall(r"UPDATE sends s SET status = '(\w+)'", text) == [STEPS[change].target]
+    reopens = re.findall(r"UPDATE campaigns c SET status = '(\w+)'.*?c\.status = '(\w+)'", text, re.DOTALL)
+    step = campaign_states.STEPS[campaign_states.Change.REOPEN]
+    assert {(campaign_states.State(before), after) for after, before in reopens} <= {
+        (before, step.target) for before in step.sources
+    }
+    assert bool(reopens) is (STEPS[change].target is State.QUEUED)
+
+
+def test_all_that_people_may_settle_can_be_settled() -> None:
+    assert set(settle_store.SOURCES) == {change for change in Change if change.startswith("settle")} | {Change.REVIVE}
