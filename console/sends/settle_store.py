@@ -243,8 +243,8 @@ _ASSIGNMENTS = {
 # Of the states that the table allows, the one that a frozen set is for: a refusal (failed) is final here.
 SOURCES = {
     Change.REVIVE: State.DEAD,
-    Change.SETTLE_RESEND: State.IN_DOUBT,
     Change.SETTLE_SENT: State.IN_DOUBT,
+    Change.SETTLE_RESEND: State.IN_DOUBT,
     Change.SETTLE_FAILED: State.IN_DOUBT,
 }
 _NOT_CANCELLED = """

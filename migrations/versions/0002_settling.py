@@ -32,15 +32,7 @@ def upgrade() -> None:
             comment="Why it is dead or in doubt, for grouping: 451-4.7.1-rcpt, no-answer-end, too-old; else empty.",
         ),
     )
-    op.alter_column(
-        "sends",
-        "first_due_at",
-        existing_type=sa.TIMESTAMP(timezone=True),
-        existing_nullable=False,
-        existing_server_default=sa.text("now()"),
-        existing_comment=_FIRST_DUE,
-        comment=_FIRST_DUE_NOW,
-    )
+    _say_of_first_due(_FIRST_DUE_NOW, instead_of=_FIRST_DUE)
     # Rows that wait already, by what their last attempt and their own words say.
     op.execute(
         """
@@ -72,17 +64,21 @@ def downgrade() -> None:
     op.drop_table("frozen_rows")
     op.drop_table("frozen_sets")
     op.drop_index("sends_unsettled_idx", table_name="sends", postgresql_where=_UNSETTLED)
+    _say_of_first_due(_FIRST_DUE, instead_of=_FIRST_DUE_NOW)
+    op.drop_column("sends", "error_class")
+    op.drop_column("sends", "attempt_base")
+
+
+def _say_of_first_due(comment: str, *, instead_of: str) -> None:
     op.alter_column(
         "sends",
         "first_due_at",
         existing_type=sa.TIMESTAMP(timezone=True),
         existing_nullable=False,
         existing_server_default=sa.text("now()"),
-        existing_comment=_FIRST_DUE_NOW,
-        comment=_FIRST_DUE,
+        existing_comment=instead_of,
+        comment=comment,
     )
-    op.drop_column("sends", "error_class")
-    op.drop_column("sends", "attempt_base")
 
 
 def _make_frozen_sets() -> None:

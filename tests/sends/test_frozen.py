@@ -21,7 +21,7 @@ def test_it_names_the_count_and_shows_the_exact_set_before_anything_happens(offi
     dead(office, email="later@example.com")
     words = visit.words(office.browser("oda").get(f"/sends/frozen/{set_id}"))
     assert "Send again: 2 messages?" in words
-    assert "Exactly the 2 messages listed below, as they stood for Oda" in words
+    assert "Exactly the 2 messages listed below, as they stood when they were shown to Oda, " in words
     assert "r0@example.com" in words
     assert "r1@example.com" in words
     assert "later@example.com" not in words

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import visit
 from settling import check_counts, dead, decisions, doubtful, freeze, run, settled, sql, states
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from console.campaigns import service as campaigns
 from console.campaigns import store as campaign_store
@@ -48,8 +48,10 @@ def test_a_set_moves_its_sends_where_the_table_says_with_their_counters(office: 
     campaign_id = office.campaign("sending")
     wanted = [MAKE[SOURCES[change]](office, campaign_id, email=f"r{n}@example.com") for n in range(3)]
     wanted.append(MAKE[SOURCES[change]](office, None))
-    ran = settled(office, change, *wanted)
-    assert (ran.moved_count, ran.skipped) == (4, [])
+    assert settled(office, change, wanted[0]).moved_count == 1
+    # A second set adds to the same counters.
+    ran = settled(office, change, *wanted[1:])
+    assert (ran.moved_count, ran.skipped) == (3, [])
     assert states(office) == dict.fromkeys(wanted, STEPS[change].target)
     check_counts(office)
 
@@ -110,6 +112,21 @@ def test_what_changed_meanwhile_is_skipped_and_said_so(office: visit.Office) -> 
         queued: "it is waiting now",
     }
     assert states(office) == {kept: "queued", sent: "sent", retried: "dead", queued: "queued"}
+
+
+@pytest.mark.parametrize("change", list(SOURCES))
+def test_what_changes_while_the_set_waits_for_it_is_skipped_too(office: visit.Office, change: Change) -> None:
+    send_id = MAKE[SOURCES[change]](office)
+    set_id = freeze(office, change, send_id)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(office.engine) as session:
+            session.execute(text("UPDATE sends SET claimed_at = now()"))
+            running = pool.submit(run, office, set_id)
+            with pytest.raises(TimeoutError):
+                running.result(timeout=0.5)
+        ran = running.result(timeout=10)
+    assert (ran.moved_count, [each.id for each in ran.skipped]) == (0, [send_id])
+    assert states(office) == {send_id: SOURCES[change]}
 
 
 @pytest.mark.parametrize("change", list(SOURCES))
@@ -190,6 +207,7 @@ def test_a_campaign_cannot_be_finished_over_a_row_that_is_just_being_put_back(of
     with transaction(office.engine) as session:
         settle.run(session, office.account_id, set_id, user_id=office.users["oda"], reason="x")
         with transaction(office.engine) as tick:
+            tick.execute(text("SET LOCAL lock_timeout = '2s'"))
             assert campaign_store.finish_done(tick) == []
     assert office.row(campaign_id).status == "sending"
 
