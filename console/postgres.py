@@ -6,6 +6,7 @@ Where it stands is console/placement.py's business, who shares it console/embedd
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -129,7 +130,7 @@ class Server:
         done = subprocess.run(command, check=False, capture_output=True, text=True, **spawn_options(user))
         if done.returncode != 0:
             shutil.rmtree(draft, ignore_errors=True)
-            raise DatabaseError(f"The embedded database can't be made in {draft.parent}: {done.stderr.strip()}")
+            raise DatabaseError(f"The embedded database can't be made in {draft.parent}: {_reason(done.stderr)}.")
         # Renamed when whole, so that a start that was killed in the middle leaves nothing that looks like a cluster.
         draft.rename(cluster)
 
@@ -258,6 +259,14 @@ class Server:
         except FileNotFoundError:
             lines = []
         return "\n".join([f" The end of its log, {self._log}:", *lines])
+
+
+def _reason(said: str) -> str:
+    """Gives the one reason in what initdb said, with its hint: the first error; later ones follow from it."""
+    found = re.search(r"(?m)(?:FATAL|PANIC|ERROR|error): +(.+)(?:\n.*(?:HINT|hint): +(.+))?$", said)
+    if found is None:
+        return said.strip().rpartition("\n")[2] or "initdb gave no reason"
+    return ". ".join(part.rstrip(".") for part in found.groups() if part)
 
 
 def open_private(path: Path, flags: int) -> int:

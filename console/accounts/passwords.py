@@ -18,11 +18,14 @@ _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 def hash_password(password: str) -> str:
     """Gives the argon2id hash, with its parameters and salt in it.
 
-    Raises: InvalidInput when the password is too short or too long.
+    Raises: InvalidInput when the password is too short, too long, or holds what has no encoding (lone surrogates).
     """
     if not SHORTEST <= len(password) <= LONGEST:
         raise InvalidInput(f"The password must have {SHORTEST} to {LONGEST} characters.", field="password")
-    return _HASHER.hash(password)
+    try:
+        return _HASHER.hash(password)
+    except UnicodeEncodeError:
+        raise InvalidInput("The password is not encoded in UTF-8.", field="password") from None
 
 
 def is_right(password: str, password_hash: str | None) -> bool:

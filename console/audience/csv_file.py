@@ -15,6 +15,8 @@ from typing import BinaryIO
 from console.errors import InvalidInput
 
 DELIMITERS = (",", ";", "\t")
+# So far does a quote that is never closed reach: csv's own limit, which keeps memory flat.
+CELL_CHARS_LIMIT = csv.field_size_limit()
 SAVE_AS = "Save it as CSV in UTF-8 (in Excel: CSV UTF-8) and import it again; nothing was imported."
 
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -26,7 +28,10 @@ _UNDECODED = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record: the physical line that it begins in (from 1), its cells, or why it can't be read."""
+    """One record: the physical line that it begins in (from 1), its cells, and why it can't be taken.
+
+    With a problem, the cells are what there is to show of the record.
+    """
 
     line: int
     cells: list[str]
@@ -70,12 +75,40 @@ def records(text: io.TextIOWrapper) -> Iterator[Record]:
         except StopIteration:
             return
         except csv.Error:
-            yield Record(lines.first_line, [], 'a quote (") in this line is not closed, or has text behind it')
+            yield _unreadable(lines, delimiter)
             lines.back_to_second_line()
             reader = csv.reader(lines, delimiter=delimiter, strict=True)
             continue
         if any(cells):
             yield Record(lines.first_line, cells, _problem_of(cells))
+
+
+def _unreadable(lines: "_Lines", delimiter: str) -> Record:
+    """Gives the record that csv gave up on, with the cells of its first line as far as they can be told."""
+    first = lines.taken[0].rstrip("\r\n")
+    csv.field_size_limit(max(CELL_CHARS_LIMIT, len(first)))
+    try:
+        cells = next(csv.reader([first], delimiter=delimiter))
+        is_whole = _is_whole(first, delimiter)
+    finally:
+        csv.field_size_limit(CELL_CHARS_LIMIT)
+    long, quote = f"a cell has over {CELL_CHARS_LIMIT:,} characters", 'a quote (") in this line is not closed'
+    if is_whole:
+        problem = long
+    elif sum(map(len, lines.taken)) > CELL_CHARS_LIMIT:
+        # The text behind the quote was read up to the limit only: it may be closed further down.
+        problem = f"{quote}, or {long}"
+    else:
+        problem = f"{quote}, or has text behind it"
+    return Record(lines.first_line, cells, problem)
+
+
+def _is_whole(line: str, delimiter: str) -> bool:
+    try:
+        next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return False
+    return True
 
 
 def _problem_of(cells: list[str]) -> str | None:
@@ -102,7 +135,7 @@ class _Lines:
     def __init__(self, text: io.TextIOWrapper):
         self._text = text
         self._waiting: deque[str] = deque()
-        self._taken: list[str] = []
+        self.taken: list[str] = []
         self.first_line = 1
 
     def __iter__(self) -> "_Lines":
@@ -110,7 +143,7 @@ class _Lines:
 
     def __next__(self) -> str:
         line = self._waiting.popleft() if self._waiting else next(self._text)
-        self._taken.append(line)
+        self.taken.append(line)
         return line
 
     def peek(self) -> str:
@@ -121,9 +154,9 @@ class _Lines:
         return line
 
     def begin_record(self) -> None:
-        self.first_line += len(self._taken)
-        self._taken = []
+        self.first_line += len(self.taken)
+        self.taken = []
 
     def back_to_second_line(self) -> None:
-        self._waiting.extendleft(reversed(self._taken[1:]))
-        self._taken = self._taken[:1]
+        self._waiting.extendleft(reversed(self.taken[1:]))
+        self.taken = self.taken[:1]

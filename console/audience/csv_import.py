@@ -105,7 +105,7 @@ def _columns(record: csv_file.Record) -> tuple[bool, csv_rows.Columns]:
 def _row(record: csv_file.Record, columns: csv_rows.Columns) -> csv_rows.Person | csv_rows.Refused:
     if record.problem is None:
         return csv_rows.read(record.line, record.cells, columns)
-    given = record.cells[columns.email] if columns.email < len(record.cells) else ""
+    given = csv_rows.shortened(record.cells[columns.email]) if columns.email < len(record.cells) else ""
     # What could not be decoded can't be shown either, nor written anywhere.
     shown = given.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\x00", "\ufffd")
     return csv_rows.Refused(record.line, shown, record.problem)

@@ -17,6 +17,8 @@ EMAIL_HEADINGS = frozenset({"email", "e_mail", "email_address", "e_mail_address"
 CONFIRMED_WORDS = frozenset({"confirmed", "active", "subscribed", "enabled"})
 UNCONFIRMED_WORDS = frozenset({"unconfirmed", "pending", "inactive", "disabled"})
 LONGEST_ID = 200
+# Longer than any address (RFC 5321, 4.5.3.1), even one that is too long by mistake.
+SHOWN_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A row that was not taken: its line in the file, the address as given, and why."""
+    """A row that was not taken: its line in the file, the address as given (cut when it is long), and why."""
 
     line: int
     email: str
@@ -94,20 +96,21 @@ def columns_without_headings(cells: Sequence[str]) -> Columns:
 def read(line: int, cells: Sequence[str], columns: Columns) -> Person | Refused:
     """Gives the person of a record, or why it is refused. Cells that are missing at the end are left alone."""
     given = trim(cells[columns.email]) if columns.email < len(cells) else ""
+    shown = shortened(given)
     if any(cells[columns.width :]):
-        return Refused(line, given, f"it has {len(cells)} cells, but there are {columns.width} columns")
+        return Refused(line, shown, f"it has {len(cells)} cells, but there are {columns.width} columns")
     external_id = _cell(cells, columns.external_id)
     if len(external_id) > LONGEST_ID:
-        return Refused(line, given, f"its external_id is longer than {LONGEST_ID} characters")
+        return Refused(line, shown, f"its external_id is longer than {LONGEST_ID} characters")
     word = _cell(cells, columns.status).lower()
     if word and word not in CONFIRMED_WORDS and word not in UNCONFIRMED_WORDS:
         return Refused(
-            line, given, f"its status {word[:40]!r} is none of {', '.join(sorted(CONFIRMED_WORDS | UNCONFIRMED_WORDS))}"
+            line, shown, f"its status {word[:40]!r} is none of {', '.join(sorted(CONFIRMED_WORDS | UNCONFIRMED_WORDS))}"
         )
     try:
         address = parse(given)
     except InvalidInput as error:
-        return Refused(line, given, str(error))
+        return Refused(line, shown, str(error))
     return Person(
         line=line,
         email=address.email,
@@ -116,6 +119,11 @@ def read(line: int, cells: Sequence[str], columns: Columns) -> Person | Refused:
         status=None if not word else "confirmed" if word in CONFIRMED_WORDS else "unconfirmed",
         attributes={name: trim(cells[index]) for index, name in columns.attributes if index < len(cells)},
     )
+
+
+def shortened(given: str) -> str:
+    """Gives what a report shows of an address: all of it, or the beginning of what is much too long for one."""
+    return given if len(given) <= SHOWN_CHARS else given[:SHOWN_CHARS] + "…"
 
 
 def _cell(cells: Sequence[str], index: int | None) -> str:

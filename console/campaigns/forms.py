@@ -4,6 +4,8 @@ from wtforms import DateField, HiddenField, RadioField, SelectField, StringField
 from wtforms.validators import DataRequired, InputRequired, Length, Optional
 
 from console.campaigns.schedule import zones
+from console.campaigns.service import NAME_CHARS_LIMIT
+from console.content.compile import SENDER_CHARS_LIMIT, SUBJECT_CHARS_LIMIT
 from console.web.forms import Form, SelectChoice, trimmed
 
 HTML_CHARACTERS = 1_000_000
@@ -15,20 +17,20 @@ class CampaignForm(Form):
     name = StringField(
         "Name",
         filters=[trimmed],
-        validators=[DataRequired("Give the campaign a name."), Length(max=200)],
+        validators=[DataRequired("Give the campaign a name."), Length(max=NAME_CHARS_LIMIT)],
         description="For you and your colleagues; recipients don't see it.",
     )
     list_id = SelectField("List", coerce=int, validators=[InputRequired("Choose the list that is mailed.")])
     sender = StringField(
         "From",
         filters=[trimmed],
-        validators=[DataRequired("Fill in the sender."), Length(max=500)],
+        validators=[DataRequired("Fill in the sender."), Length(max=SENDER_CHARS_LIMIT)],
         description="An address, or a name and an address: News <news@example.com>",
     )
     subject = StringField(
         "Subject",
         filters=[trimmed],
-        validators=[DataRequired("Fill in the subject."), Length(max=900)],
+        validators=[DataRequired("Fill in the subject."), Length(max=SUBJECT_CHARS_LIMIT)],
         description="May hold merge fields, such as {{ first_name | default('there') }}.",
     )
     html = TextAreaField(

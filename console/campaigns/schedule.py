@@ -52,8 +52,14 @@ def parse(text: str) -> Schedule:
 @lru_cache(maxsize=1)
 def zones() -> tuple[str, ...]:
     """Gives the names of all IANA zones that carry a place (or UTC), sorted."""
-    places = {name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/"))}
+    places = {name for name in _names() if "/" in name and not name.startswith(("Etc/", "SystemV/"))}
     return ("UTC", *sorted(places))
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    """Gives all IANA names. `localtime` is the machine's own zone, which differs from one worker to the next."""
+    return frozenset(available_timezones() - {"localtime", "posixrules", "Factory"})
 
 
 def moment_of(day: date, clock: time, zone: str) -> datetime:
@@ -89,11 +95,10 @@ def _zone(name: str) -> ZoneInfo:
 
     Raises: InvalidInput (field zone).
     """
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # OSError: the name of a folder of zones
+    if name not in _names():
         message = f"There is no time zone {name!r}; write it like Europe/Lisbon or America/New_York."
-        raise InvalidInput(message, field="zone") from None
+        raise InvalidInput(message, field="zone")
+    return ZoneInfo(name)
 
 
 def _utc(moment: datetime) -> datetime:

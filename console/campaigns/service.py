@@ -22,6 +22,7 @@ from console.sends import store as sends
 
 # So many queued sends are cancelled with the campaign itself; a tick cancels the rest.
 CANCEL_AT_ONCE = 10_000
+NAME_CHARS_LIMIT = 200
 
 _MAY_WRITE = ("marketer",)
 _MAY_APPROVE = ("approver",)
@@ -214,6 +215,8 @@ def _checked(session: Session, account_id: int, draft: Draft) -> tuple[dict[str,
     name = draft.name.strip()
     if not name:
         raise InvalidInput("Give the campaign a name; only your colleagues see it.", field="name")
+    if len(name) > NAME_CHARS_LIMIT:
+        raise InvalidInput(f"The name has {len(name):,} characters; it may have {NAME_CHARS_LIMIT}.", field="name")
     audience.list_by_id(session, account_id, list_id=draft.list_id)
     text = draft.text if draft.text.strip() else text_from_html(draft.html)
     source = Source(subject=draft.subject.strip(), sender=draft.sender.strip(), html=draft.html, text=text)

@@ -9,6 +9,7 @@ from console.accounts.models import ROLES
 from console.accounts.store import account_by_slug
 from console.cli.root import cli, open_database, print_json
 from console.db import transaction
+from console.errors import InvalidInput
 
 
 @cli.group()
@@ -85,5 +86,9 @@ def add_user(
 
 def _given_password(*, from_stdin: bool) -> str:
     if from_stdin or not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\r\n")
+        # What is not UTF-8 is kept apart, and refused with the other passwords that can't be.
+        line = sys.stdin.buffer.readline().decode(errors="surrogateescape").rstrip("\r\n")
+        if from_stdin and not line:
+            raise InvalidInput("The first line of standard input is empty: no password is there.", field="password")
+        return line
     return click.prompt("Password (empty: make one)", hide_input=True, default="", show_default=False)

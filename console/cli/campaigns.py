@@ -28,7 +28,7 @@ _account = click.option("--account", "slug", required=True, help="The account's 
 _acting = click.option("--as", "user_email", required=True, metavar="EMAIL", help="Who does it.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _id = click.argument("campaign_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
-_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+_file = click.Path(path_type=Path)
 
 
 @cli.group()
@@ -58,7 +58,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Write a campaign; it is a draft until it is submitted."""
-    html_part, text_part = _read(html), _read(text) if text else ""
+    html_part, text_part = _read(html), "" if text is None else _read(text)
 
     def write(session: Session, account_id: int, user_id: int) -> int:
         draft = service.Draft(
@@ -99,7 +99,7 @@ def submit(campaign_id: int, slug: str, user_email: str, as_json: bool) -> None:
 @_json
 def approve(campaign_id: int, slug: str, at: str | None, user_email: str, as_json: bool) -> None:
     """Approve a submitted campaign; its author can't."""
-    planned = schedule.parse(at) if at else None
+    planned = None if at is None else schedule.parse(at)
     step = _step(
         service.approve,
         campaign_id,
@@ -180,7 +180,7 @@ def show(campaign_id: int, slug: str, as_json: bool) -> None:
 def check(slug: str | None, repair: bool, as_json: bool) -> None:
     """Hold the counters of campaigns against their rows; exit code 1 when they differ and were not repaired."""
     with open_database() as engine, transaction(engine) as session:
-        account_id = account_by_slug(session, slug).id if slug else None
+        account_id = None if slug is None else account_by_slug(session, slug).id
         differences = check_counters(session, account_id, repair=repair)
     if as_json:
         print_json({"differences": [asdict(item) for item in differences], "is_repaired": repair})

@@ -26,7 +26,7 @@ def subscribers() -> None:
 
 
 @subscribers.command("import")
-@click.argument("path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("path", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option("--account", "slug", required=True, help="The account's name.")
 @click.option("--list", "list_name", required=True, help="The list's name; made when there is none.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -38,7 +38,7 @@ def import_file(path: str, slug: str, list_name: str, as_json: bool) -> None:
     address with an external_id: who is known is updated, and when a file has somebody twice, the last line counts
     (the others are counted in unchanged, as duplicates). Who has opted out stays so.
     """
-    with open_database() as engine, _opened(path) as file, _progress(is_shown=not as_json) as on_progress:
+    with _opened(path) as file, open_database() as engine, _progress(is_shown=not as_json) as on_progress:
         with transaction(engine) as session:
             account_id = account_by_slug(session, slug).id
         report = csv_import.import_csv(engine, account_id, list_name=list_name, file=file, on_progress=on_progress)
@@ -80,7 +80,7 @@ def suppress(email: str, slug: str, reason: str, user_email: str | None, as_json
     """Stop all mail of an account to an address, from the next hand-over on."""
     with open_database() as engine, transaction(engine) as session:
         account_id = account_by_slug(session, slug).id
-        user_id = user_by_email(session, account_id, user_email).id if user_email else None
+        user_id = None if user_email is None else user_by_email(session, account_id, user_email).id
         is_new = service.suppress(session, account_id, email=email, reason=reason, user_id=user_id)
     if as_json:
         print_json({"email": email, "is_new": is_new})

@@ -1,5 +1,6 @@
 """From content to its compiled form, once per version: templates, the fields they use, and the fixed header fields."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,14 @@ from console.content.text import text_from_html
 from console.errors import InvalidInput
 
 PART_CHARS_LIMIT = 500_000
+SUBJECT_CHARS_LIMIT = 900
+SENDER_CHARS_LIMIT = 500
 
 HTML = Language(is_html=True)
 PLAIN = Language(is_html=False)
+
+# PostgreSQL can't keep the one, and the others (lone surrogates) have no encoding.
+_UNKEPT = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,8 @@ def compile_content(source: Source) -> Compiled:
 
     Raises: InvalidInput naming the field (subject, sender, html, text) and, for a template, the line in it.
     """
+    _require_length("subject", source.subject, most=SUBJECT_CHARS_LIMIT)
+    _require_length("sender", source.sender, most=SENDER_CHARS_LIMIT)
     if not source.subject.strip():
         raise InvalidInput("The subject is empty.", field="subject")
     if trouble_in(source.subject):
@@ -83,15 +91,26 @@ def compile_content(source: Source) -> Compiled:
 
 
 def _part(language: Language, text: str, *, field: str) -> Part:
-    if len(text) > PART_CHARS_LIMIT:
-        raise InvalidInput(f"The {field} is longer than {PART_CHARS_LIMIT:,} characters.", field=field)
+    _require_length(field, text, most=PART_CHARS_LIMIT)
+    unkept = _UNKEPT.search(text)
+    if unkept:
+        word = "a NUL byte" if unkept.group() == "\x00" else "half a character (a lone surrogate)"
+        line = text.count("\n", 0, unkept.start()) + 1
+        raise InvalidInput(f"The {field}, line {line}: there is {word} in it; take it out.", field=field)
     try:
         tree = language.read(text)
         names = frozenset(meta.find_undeclared_variables(tree))
         pieces = {fixed: piece(fixed) for fixed in fixed_texts(tree)}
         template = Template.from_code(language, language.compile(tree), {})
     except TemplateSyntaxError as error:
-        raise InvalidInput(f"The {field}, line {error.lineno}: {error.message}.", field=field) from None
+        raise InvalidInput(
+            f"The {field}, line {error.lineno}: {(error.message or '').rstrip('.')}.", field=field
+        ) from None
     except (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError):
         raise InvalidInput(f"The {field} is nested too deeply, or holds a number too large.", field=field) from None
     return Part(template.root_render_func, names, pieces)
+
+
+def _require_length(field: str, text: str, *, most: int) -> None:
+    if len(text) > most:
+        raise InvalidInput(f"The {field} has {len(text):,} characters; it may have {most:,}.", field=field)

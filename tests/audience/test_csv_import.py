@@ -113,7 +113,7 @@ def test_bad_lines_are_refused_by_number_and_the_good_ones_come_in(engine: Engin
         (13, "max@example.com"),
         (14, "mo@example.com"),
         (15, "many@example.com"),
-        (17, ""),
+        (17, "rob@example.com"),
     ]
     assert "UTF-8" in report.refused[3].reason
     assert "quote" in report.refused[6].reason
@@ -127,6 +127,38 @@ def test_bad_lines_are_refused_by_number_and_the_good_ones_come_in(engine: Engin
     ]
     assert report.rows == report.added + report.updated + report.unchanged + len(report.refused) == 15
     assert report.duplicates == 2
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [b"x" * 140_000, b'"' + b"x" * 140_000 + b'"', b'"' + b'x, ""y"" ' * 20_000 + b'"'],
+    ids=["bare", "quoted", "quoted, with commas"],
+)
+def test_a_cell_that_is_too_long_is_refused_as_such_with_its_address(
+    engine: Engine, account_id: int, cell: bytes
+) -> None:
+    report = bring(engine, account_id, b"email,bio\nlong@example.com," + cell + b"\nrita@example.com,ok\n")
+    [refused] = report.refused
+    assert (refused.line, refused.email) == (2, "long@example.com")
+    assert refused.reason == "a cell has over 131,072 characters"
+    assert rows(engine, "email") == [("rita@example.com",)]
+    # The limit for the others is as it was.
+    assert len(bring(engine, account_id, b"email,bio\nlong@example.com," + cell).refused) == 1
+
+
+def test_a_quote_that_stays_open_for_long_may_also_be_a_long_cell(engine: Engine, account_id: int) -> None:
+    content = b'email,bio\nrob@example.com,"open\n' + b"rita@example.com,ok\n" * 10_000
+    report = bring(engine, account_id, content)
+    [refused] = report.refused
+    assert (refused.line, refused.email) == (2, "rob@example.com")
+    assert "not closed" in refused.reason
+    assert "131,072" in refused.reason
+    assert rows(engine, "email") == [("rita@example.com",)]
+
+
+def test_what_is_much_too_long_for_an_address_is_shown_by_its_beginning(engine: Engine, account_id: int) -> None:
+    report = bring(engine, account_id, "email\n" + "a" * 70_000 + "@example.com\nb" + "b" * 70_000 + "\x00\n")
+    assert [refused.email for refused in report.refused] == ["a" * 400 + "…", "b" * 400 + "…"]
 
 
 def test_the_last_line_of_a_person_counts_whatever_the_chunk(

@@ -141,7 +141,10 @@ def test_an_import_reports_in_json_what_it_did(acme: Run) -> None:
 
 
 def test_a_file_that_is_not_there_or_no_csv_is_refused(acme: Run, tmp_path: Path) -> None:
-    assert acme("subscribers", "import", "nowhere.csv", "--account", "acme", "--list", "News").code == 2
+    for path, words in (("nowhere.csv", "No such file"), (str(tmp_path), "Is a directory")):
+        done = acme("subscribers", "import", path, "--account", "acme", "--list", "News")
+        assert (done.code, done.out) == (1, "")
+        assert (path in done.err, words in done.err, done.err.count("\n")) == (True, True, 1)
     book = tmp_path / "people.xlsx"
     book.write_bytes(b"PK\x03\x04 and so on")
     done = acme("subscribers", "import", str(book), "--account", "acme", "--list", "News")
@@ -194,6 +197,10 @@ def test_who_may_not_and_what_cannot_be_is_told_in_a_sentence(written: tuple[Run
     run, campaign_id = written
     broken = tmp_path / "broken.html"
     broken.write_bytes(b"<p>\n{{ first_name")
+    nul = tmp_path / "nul.html"
+    nul.write_bytes(b"<p>Hello</p>\n\x00")
+    good = tmp_path / "good.html"
+    good.write_bytes(b"<p>Hello</p>")
     latin = tmp_path / "latin.html"
     latin.write_bytes(b"<p>M\xfcller</p>")
     create = ("campaign", "create", "--account", "acme", "--name", "N", "--subject", "S", "--from", "n@example.com",
@@ -206,6 +213,11 @@ def test_who_may_not_and_what_cannot_be_is_told_in_a_sentence(written: tuple[Run
         (_step(run, "approve", campaign_id, "pat", "--at", "2027-03-28T02:30[Europe/Berlin]"), "skip"),
         (run(*create, str(broken)), "line 2"),
         (run(*create, str(latin)), "not encoded in UTF-8"),
+        (run(*create, str(nul)), "The html, line 2: there is a NUL byte"),
+        (run(*create, str(good), "--text", str(nul)), "The text, line 2: there is a NUL byte"),
+        (run(*create, str(good), "--name", "N" * 201), "The name has 201 characters; it may have 200."),
+        (run(*create, str(tmp_path / "no.html")), "No such file"),
+        (run(*create, str(tmp_path)), "Is a directory"),
     ]:
         assert done.code == 1
         assert words in done.err
@@ -228,3 +240,35 @@ def test_the_check_of_counters_fails_until_they_are_repaired(written: tuple[Run,
     assert (differing.code, f"Campaign {campaign_id}: 1 counted as sent, 0 rows." in differing.out) == (1, True)
     assert run("campaign", "check", "--repair").code == 0
     assert run("campaign", "check", "--json").json == {"differences": [], "is_repaired": False}
+
+
+@pytest.mark.parametrize("option", ["--at=", "--at= "])
+def test_an_empty_time_is_a_mistake_and_not_now(written: tuple[Run, str], option: str) -> None:
+    run, campaign_id = written
+    assert _step(run, "submit", campaign_id, "mary").code == 0
+    done = _step(run, "approve", campaign_id, "pat", option)
+    assert (done.code, "is not a time" in done.err) == (1, True)
+    assert run("campaign", "show", campaign_id, "--account", "acme", "--json").json["status"] == "submitted"
+
+
+def test_an_option_that_is_empty_is_not_one_that_was_left_out(written: tuple[Run, str]) -> None:
+    run, _ = written
+    assert run("campaign", "check", "--account", "").code == 1
+    assert run("suppress", "ann@example.com", "--account", "acme", "--reason", "asked", "--as", "").code == 1
+    assert run("subscribers", "show", "ann@example.com", "--account", "acme", "--json").json["suppressions"] == []
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n", b"\nlong password\n"])
+def test_a_password_that_should_have_come_is_not_made_up(acme: Run, stdin: bytes) -> None:
+    add = ("user", "add", "max@example.com", "--account", "acme", "--role", "admin")
+    done = acme(*add, "--password-stdin", stdin=stdin)
+    assert (done.code, done.out) == (1, "")
+    assert "no password is there" in done.err
+    assert acme(*add, "--password-stdin", stdin="lång password\n".encode()).code == 0
+
+
+def test_a_password_that_is_not_utf_8_is_refused(acme: Run) -> None:
+    done = acme(
+        "user", "add", "max@example.com", "--account", "acme", "--role", "admin", stdin=b"\xff\xfeabcdefghijk\n"
+    )
+    assert (done.code, done.err) == (1, "Error: The password is not encoded in UTF-8.\n")

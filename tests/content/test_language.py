@@ -54,6 +54,30 @@ def test_a_mistake_in_a_template_names_field_and_line(field: str, text: str, lin
 
 
 @pytest.mark.parametrize("field", ["subject", "html"])
+def test_the_sentence_on_a_mistake_ends_once(field: str):
+    with pytest.raises(InvalidInput) as caught:
+        make.content(**{field: "{{ first_name"})
+    assert str(caught.value).endswith("'end of print statement'.")
+
+
+@pytest.mark.parametrize(("mark", "words"), [("\x00", "a NUL byte"), ("\ud800", "half a character")])
+@pytest.mark.parametrize("field", ["html", "text"])
+def test_what_no_database_and_no_message_can_hold_is_refused_by_line(field: str, mark: str, words: str):
+    with pytest.raises(InvalidInput, match=f"The {field}, line 3: there is {words}") as caught:
+        make.content(**{field: f"one\ntwo\nthree {mark}\n"})
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "text"), [("subject", "s" * 901), ("sender", "n" * 490 + " <n@example.com>"), ("html", "h" * 500_001)]
+)
+def test_what_is_too_long_is_refused_with_its_limit(field: str, text: str):
+    with pytest.raises(InvalidInput, match=f"{len(text):,} characters; it may have") as caught:
+        make.content(**{field: text})
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("field", ["subject", "html"])
 def test_an_empty_part_is_refused(field: str):
     with pytest.raises(InvalidInput) as caught:
         make.content(**{field: " \n"})

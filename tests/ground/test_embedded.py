@@ -21,7 +21,8 @@ from console import config, placement
 from console.db import make_engine
 from console.embedded import database_url
 from console.errors import DatabaseError
-from console.postgres import LONGEST_SOCKET_PATH_BYTES
+from console.placement import Place
+from console.postgres import LONGEST_SOCKET_PATH_BYTES, Server
 
 CHECKOUT = Path(__file__).parents[2]
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="is about what happens when started as root")
@@ -337,6 +338,34 @@ def test_a_server_that_can_not_start_shows_the_end_of_its_log(folder: Path) -> N
     (_home(folder / "data") / "data" / "postgresql.conf").write_text("no_such_setting = 1\n")
     with pytest.raises(DatabaseError, match="no_such_setting"), database_url(settings):
         pass
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "2026-11-30 22:37:34 UTC [7] FATAL:  could not extend file: No space left on device.\n"
+            "2026-11-30 22:37:34 UTC [7] HINT:  Check free disk space.\n"
+            "2026-11-30 22:37:34 UTC [7] PANIC:  cannot abort transaction 1\nAborted\n",
+            "could not extend file: No space left on device. Check free disk space",
+        ),
+        ('initdb: error: directory "/x" exists but is not empty\ninitdb: hint: remove it\n',
+         'directory "/x" exists but is not empty. remove it'),
+        ("something odd\nand its end\n", "and its end"),
+        ("", "initdb gave no reason"),
+    ],
+)  # fmt: skip
+def test_of_all_that_a_failed_initdb_says_the_one_reason_is_told(folder: Path, said: str, reason: str) -> None:
+    programs = folder / "programs"
+    programs.mkdir()
+    (folder / "said").write_text(said)
+    (programs / "initdb").write_text(f"#!/bin/sh\ncat '{folder}/said' >&2\nexit 1\n")
+    (programs / "initdb").chmod(0o755)
+    server = Server(Place(home=folder, programs=programs, user=None))
+    with pytest.raises(DatabaseError) as caught:
+        server.start()
+    assert str(caught.value) == f"The embedded database can't be made in {folder}: {reason}."
+    assert not list(folder.glob("draft.*"))
 
 
 def test_a_cluster_of_another_major_version_is_refused_by_name(folder: Path) -> None:

@@ -188,10 +188,17 @@ def test_a_database_of_ones_own_that_is_not_migrated_stops_the_start(
 
 
 def test_db_upgrade_and_downgrade_move_a_database_of_ones_own(data_dir: Path, unmigrated: str) -> None:
-    for command in (["upgrade"], ["check"], ["downgrade", "base"], ["upgrade", "head"]):
+    for command in (["upgrade"], ["check"], ["downgrade", "base", "--yes"], ["upgrade", "head"]):
         done = _run("db", *command, data_dir=data_dir, DATABASE_URL=unmigrated)
         assert done.returncode == 0, done.stderr
         assert "at migration" in done.stdout
+
+
+def test_a_downgrade_with_nobody_to_ask_changes_nothing(data_dir: Path, database_url: str) -> None:
+    done = _run("db", "downgrade", "base", data_dir=data_dir, DATABASE_URL=database_url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "give --yes" in done.stderr
+    assert _run("db", "check", data_dir=data_dir, DATABASE_URL=database_url).returncode == 0
 
 
 def test_an_unreachable_database_stops_the_start_without_its_password(data_dir: Path) -> None:
