@@ -12,7 +12,21 @@ from typing import Any
 import psycopg
 from psycopg.pq import ExecStatus
 
+_BY_KEY = ("enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off")
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+
+def connect(database_url: str) -> psycopg.Connection:
+    """Opens a connection that commits each statement by itself, for the statements of dispatch.
+
+    All of them find few rows by their keys, so their plans are made once and bound to indexes, whatever the statistics
+    of a table that fills and empties say. Measured: planning the record statement afresh took 1 ms of its 2 ms; a plan
+    made from guesses reads all queued rows for a claim of 20 (5 ms instead of 1 ms at 20,000 rows).
+    """
+    connection = psycopg.connect(database_url, autocommit=True, connect_timeout=5, application_name="sendonce dispatch")
+    for setting in ("plan_cache_mode = force_generic_plan", *_BY_KEY):
+        connection.execute(f"SET {setting}".encode())
+    return connection
 
 
 class Statement:

@@ -114,6 +114,11 @@ class Connections:
         channel.close()
         self.look_after(channel)
 
+    def drop_free(self) -> None:
+        while (channel := self.take_free()) is not None:
+            channel.quit()
+            self.look_after(channel)
+
     def close_idle(self, now: float) -> None:
         while self._free and self._free[0][1] + IDLE_CLOSE_S < now:
             channel, _ = self._free.pop(0)

@@ -57,6 +57,7 @@ class Pump(threading.Thread):
         self._open_at = 0.0
         self._rests_until = 0.0
         self._may_claim = False
+        self._refusal: Trouble | None = None  # the provider takes nothing from us, whatever the message
         self._is_trying = False  # a connection is being opened to see whether the provider is back
         self._waiting: deque[Delivery] = deque()
         self._busy: dict[int, Delivery] = {}
@@ -139,15 +140,22 @@ class Pump(threading.Thread):
         """Sets the pump to what others have decided: a new identity, a drain, a provider that is down or back."""
         if self._is_replaced.is_set():
             self._take_new_identity(connection)
+        count = len(self._connections)
         troubles = self._connections.take_opened(now)
-        if troubles:
+        if len(self._connections) > count:
+            self._is_trying = False
+            self._gate.succeed(connection)
+        elif troubles:
             self._meet_trouble(connection, troubles[-1], now)
+        if self._refusal is not None:
+            # It lets us connect, but takes nothing from us: as good as no connection.
+            self._connections.drop_free()
+            if not self._gate.is_open:
+                self._gate.fail(connection, self._refusal)
+            self._refusal = None
         self._may_claim = False
         if self._is_stopping.is_set():
             self._give_back_unmarked(connection)
-        elif len(self._connections):
-            self._gate.succeed(connection)
-            self._may_claim = True
         elif self._gate.may_claim(connection, now):
             self._may_claim = True
         else:
@@ -201,8 +209,10 @@ class Pump(threading.Thread):
     def _begin(self, channel: Channel, delivery: Delivery, now: float) -> None:
         try:
             message = delivery.line.compose(delivery.claimed, self._settings)
-        except (Unfillable, ValueError) as error:
-            self._finish(not_composed(delivery.claimed, str(error)), now)
+        except Exception as error:
+            if not isinstance(error, Unfillable):
+                log.error("message.not_composed", send_id=delivery.claimed.id, exc_info=error)
+            self._finish(not_composed(delivery.claimed, str(error) or type(error).__name__), now)
             self._connections.put_free(channel, now)
             return
         self._busy[channel.fileno()] = delivery
@@ -225,8 +235,9 @@ class Pump(threading.Thread):
             delivery.early_answer = answer
             return
         self._ready.pop(fd, None)
-        if isinstance(answer, Untouched) and not delivery.is_second_try:
-            delivery.is_second_try = True
+        if isinstance(answer, Untouched) and (answer.trouble or not delivery.is_second_try):
+            self._refusal = answer.trouble or self._refusal
+            delivery.is_second_try = answer.trouble is None
             self._waiting.appendleft(delivery)
             return
         self._conclude(delivery, answer, now)
@@ -358,7 +369,7 @@ class Pump(threading.Thread):
         self._release(connection, waiting)
         if not self._connections.is_opening and self._gate.may_try(connection):
             self._is_trying = True
-            self._connections.open_to(1)
+            self._connections.open_to(len(self._connections) + 1)
 
     def _reach_database(self, now: float) -> bool:
         if not self._link.may_reach(now):

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
 from psycopg import Connection
 
 from console.dispatch.recorder import Claimed, Outcome
 
 # Slot 15 of the counters: those who move other workers' rows never wait for a worker's slot, nor it for them.
 RECOVERY_SLOT = 15
-_BY_KEY = ("enable_seqscan = off", "enable_hashjoin = off", "enable_mergejoin = off")
 WORKER_SLOT_COUNT = 15
 
 
@@ -31,19 +29,6 @@ class Job:
     in_doubt_policy: str
     attempt_cap: int
     age_cap_s: int
-
-
-def connect(database_url: str) -> Connection:
-    """Opens a connection that commits each statement by itself, for the statements of dispatch.
-
-    All of them find few rows by their keys, so their plans are made once and bound to indexes, whatever the statistics
-    of a table that fills and empties say. Measured: planning the record statement afresh took 1 ms of its 2 ms; a plan
-    made from guesses reads all queued rows for a claim of 20 (5 ms instead of 1 ms at 20,000 rows).
-    """
-    connection = psycopg.connect(database_url, autocommit=True, connect_timeout=5, application_name="sendonce dispatch")
-    for setting in ("plan_cache_mode = force_generic_plan", *_BY_KEY):
-        connection.execute(f"SET {setting}".encode())
-    return connection
 
 
 def register(connection: Connection, *, host: str, pid: int) -> int:
@@ -205,6 +190,10 @@ WITH moved AS (
       FROM moved m
      WHERE t.account_id = m.account_id AND t.send_id = m.id AND t.attempt_no = %(before)s
        AND %(outcome)s::text IS NOT NULL
+), reopened AS (
+    -- Its campaign may have ended meanwhile, with this row in doubt; queued again the row needs it to send.
+    UPDATE campaigns c SET status = 'sending', finished_at = NULL, updated_at = now() FROM moved m
+     WHERE c.account_id = m.account_id AND c.id = m.campaign_id AND c.status = 'sent' AND %(status)s = 'queued'
 ), forgotten AS (
     DELETE FROM attempts t USING moved m
      WHERE t.account_id = m.account_id AND t.send_id = m.id AND t.attempt_no = %(before)s

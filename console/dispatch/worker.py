@@ -7,6 +7,7 @@ import structlog
 
 from console.config import Settings
 from console.dispatch import store
+from console.dispatch.asker import connect
 from console.dispatch.gate import Gate
 from console.dispatch.pump import Pump
 from console.providers.registry import provider_for
@@ -53,7 +54,7 @@ class Worker:
             self._settings,
             provider=self._provider,
             gate=self._gate,
-            connect=lambda: store.connect(self._database_url),
+            connect=lambda: connect(self._database_url),
         )
 
     def _beat(self) -> None:
@@ -61,7 +62,7 @@ class Worker:
         connection: psycopg.Connection | None = None
         while not self._is_over.wait(self._settings.heartbeat_s):
             try:
-                connection = connection or store.connect(self._database_url)
+                connection = connection or connect(self._database_url)
                 self._look_at_pump(connection)
             except psycopg.OperationalError as error:
                 log.warning("heartbeat.missed", reason=str(error).strip().partition("\n")[0])
@@ -87,7 +88,7 @@ class Worker:
         """Wakes the pump when new work is committed; without it the pump would find it at the next tick."""
         while not self._is_over.is_set():
             try:
-                with store.connect(self._database_url) as connection:
+                with connect(self._database_url) as connection:
                     store.listen(connection)
                     while not self._is_over.is_set():
                         for _ in connection.notifies(timeout=LISTEN_AGAIN_S):

@@ -48,10 +48,23 @@ class NoAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Untouched:
-    """The message was not even begun (a kept connection was found dead): at once again, no attempt counted."""
+class Trouble:
+    """A channel can't be opened. It says nothing about any message: rows stay queued, attempts are not burnt."""
 
     reason: str
+    # Wrong password or certificate: no use in trying every few seconds.
+    is_lasting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """Nothing was said about the message: at once again, no attempt counted.
+
+    Either a kept connection was found dead, or the provider refuses us (`trouble`), whatever the message.
+    """
+
+    reason: str
+    trouble: Trouble | None = None
 
 
 Answer = Accepted | Deferred | Refused | NoAnswer | Untouched
@@ -60,15 +73,6 @@ Answer = Accepted | Deferred | Refused | NoAnswer | Untouched
 @dataclass(frozen=True, slots=True)
 class Ready:
     """All but the terminator is with the provider; the message may be handed over by `finish`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A channel can't be opened. It says nothing about any message: rows stay queued, attempts are not burnt."""
-
-    reason: str
-    # Wrong password or certificate: no use in trying every few seconds.
-    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ enhanced codes.
 import re
 from typing import NamedTuple
 
-from console.providers.base import Accepted, Deferred, NoAnswer, Refused, Reply
+from console.providers.base import Accepted, Deferred, NoAnswer, Refused, Reply, Trouble, Untouched
 
 TEXT_LIMIT = 2_000
+_SIGN_IN = (530, 534, 535, 538)
 _ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?=\s|$)")
 
 
@@ -47,8 +48,13 @@ def reply(phase: str, said: Said) -> Reply:
     return Reply(phase=phase, code=said.code or None, enhanced=found.group() if found else None, text=said.text)
 
 
-def before_dot(phase: str, said: Said) -> Deferred | Refused:
-    """Judges a negative reply to MAIL, RCPT or DATA: the first digit of the basic code decides, nothing else does."""
+def before_dot(phase: str, said: Said) -> Deferred | Refused | Untouched:
+    """Judges a negative reply to MAIL, RCPT or DATA: the first digit of the basic code decides.
+
+    Only the codes about signing in say nothing of the message (RFC 4954, 6): then the provider has to wait, not it.
+    """
+    if said.code in _SIGN_IN:
+        return Untouched(said.text, Trouble(f"authentication: {said.text}", is_lasting=True))
     if said.code // 100 == 5:
         return Refused(reply(phase, said))
     return Deferred(reply(phase, said))

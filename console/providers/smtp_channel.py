@@ -47,7 +47,7 @@ class SmtpChannel:
         self._awaited: deque[str] = deque()
         self._body = b""
         self._phase = "idle"
-        self._failure: Deferred | Refused | None = None
+        self._failure: Deferred | Refused | Untouched | None = None
         self._needs_reset = False
         self._is_used = False
         self._is_answered = False
@@ -154,7 +154,7 @@ class SmtpChannel:
             return None
         if self._failure is not None:
             self._needs_reset = True
-            return self._over(self._failure)
+            return self._over(self._failure, is_last=isinstance(self._failure, Untouched))
         self._next_commands()
         return self._write(now)
 

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from console.db import transaction
 from console.dispatch import recorder, store
-from console.dispatch.asker import Asker, Statement
+from console.dispatch.asker import Asker, Statement, connect
 from console.dispatch.recorder import QUEUE_START, Claimed, Outcome, Position
 from console.providers.base import Accepted, Reply
 from console.sends.states import State
@@ -51,7 +51,7 @@ class Hand:
     """One worker's identity and connection."""
 
     def __init__(self, database_url: str):
-        self.connection = store.connect(database_url)
+        self.connection = connect(database_url)
         self.asker = Asker(self.connection)
         self.worker_id = store.register(self.connection, host="test", pid=1)
 
