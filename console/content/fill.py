@@ -8,7 +8,6 @@ from hashlib import blake2b
 from typing import Any
 
 import idna
-from jinja2.exceptions import TemplateError
 from jinja2.runtime import Context
 
 from console.content.body import quoted_printable
@@ -78,8 +77,9 @@ def _texts(compiled: Compiled, recipient: Recipient) -> tuple[str, str, bytes, b
         html = quoted_printable(compiled.html.chunks(context), compiled.html.pieces)
     except UnicodeEncodeError:
         raise Unfillable("a value holds half a character (a lone surrogate)") from None
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
-        raise Unfillable(_missing(run) or f"its values don't fit the template: {error}") from None
+    except Exception as error:  # noqa: BLE001  # a template is foreign code: whatever it raises is this recipient's
+        trouble = str(error) or type(error).__name__
+        raise Unfillable(_missing(run) or f"its values don't fit the template: {trouble}") from None
     if run.missing:
         raise Unfillable(_missing(run))
     return name, subject, text, html

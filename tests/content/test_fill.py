@@ -403,3 +403,9 @@ def test_the_date_is_the_recipients_own():
     later = datetime(2027, 3, 4, 5, 6, 8, tzinfo=UTC)
     assert b"05:06:08 +0000" in filled(make.content(), dated_at=later).wire
     assert b"05:06:07 +0000" in filled(make.content()).wire
+
+
+@pytest.mark.parametrize("text", ["{{ x | truncate(2) }}", "{{ 1e999 | int }}", "{{ x | truncate('a') }}"])
+def test_whatever_a_template_raises_is_its_recipients_failure(text: str):
+    with pytest.raises(Unfillable):
+        filled(make.content(subject="News", html=text, text="-"), values={"x": "a long text indeed"})
