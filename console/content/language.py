@@ -16,6 +16,7 @@ from jinja2.filters import FILTERS
 from jinja2.runtime import Context, LoopContext, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.tests import TESTS
+from jinja2.visitor import NodeTransformer
 
 from console.content.values import RUN_KEY, Branch, Missing, Series, pick
 
@@ -26,8 +27,13 @@ SEPARATOR_LIMIT = 100
 # Fields, conditions, filters and so on in one part; a long newsletter has some hundreds.
 NODES_LIMIT = 5_000
 
-# The filter that Language.read puts around what a loop goes over; no template can write this name.
+# The filters that Language.read puts around what a loop goes over and in the place of `~`; no template can write these
+# names.
 _ROUNDS = " rounds"
+
+_CONCAT = " concat"
+
+PRECISION_LIMIT = 20
 
 _NODES = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For, nodes.Name, nodes.Const, nodes.List,
@@ -75,7 +81,45 @@ def _join(value: Any, separator: str = "") -> Any:
         raise TemplateRuntimeError("join is for lists")
     if len(str(separator)) > SEPARATOR_LIMIT:
         raise TemplateRuntimeError(f"join takes a separator of at most {SEPARATOR_LIMIT} characters")
-    return str(separator).join([str(shown(each)) for each in value])
+    texts = [str(shown(each)) for each in value]
+    value.run.take_chars(sum(map(len, texts)) + len(texts) * len(str(separator)))
+    return str(separator).join(texts)
+
+
+def _round(value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    """Gives the number rounded. Bounded, because Jinja2's own raises 10 to any power that it is told."""
+    if not isinstance(precision, int) or abs(precision) > PRECISION_LIMIT:
+        raise TemplateRuntimeError(f"round takes a precision from -{PRECISION_LIMIT} to {PRECISION_LIMIT}")
+    return FILTERS["round"](value, precision, method)
+
+
+@pass_context
+def _concat(context: Context, values: list[Any]) -> str:
+    """Gives the values as one text, and counts its length."""
+    texts: list[str] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            raise TemplateRuntimeError("a list is not a text")
+        texts.append(str(value))
+        context.parent[RUN_KEY].take_chars(len(texts[-1]))
+    return "".join(texts)
+
+
+def _counted(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a filter that makes texts, so that the length of what it makes is counted and it never runs at compile."""
+
+    @pass_context
+    def counted(context: Context, value: Any, *args: Any, **keywords: Any) -> Any:
+        if isinstance(value, list | tuple):
+            raise TemplateRuntimeError("a list is not a text")
+        # Jinja2 writes the environment before the value where a filter asks for it, as truncate does.
+        first = (context.environment,) if hasattr(original, "jinja_pass_arg") else ()
+        made = original(*first, value, *args, **keywords)
+        if isinstance(made, str):
+            context.parent[RUN_KEY].take_chars(len(made))
+        return made
+
+    return counted
 
 
 def _first(value: Any) -> Any:
@@ -99,14 +143,18 @@ def _rounds(context: Context, value: Any) -> Any:
 _FILTERS: dict[str, Callable[..., Any]] = {
     **{
         name: FILTERS[name]
-        for name in ("capitalize", "count", "float", "int", "length", "lower", "round", "title", "trim", "truncate",
-                     "upper", "urlencode")
+        for name in ("count", "float", "int", "length")
+    },
+    **{
+        name: _counted(FILTERS[name])
+        for name in ("capitalize", "lower", "title", "trim", "truncate", "upper", "urlencode")
     },
     "d": _default,
     "default": _default,
     "first": _first,
     "join": _join,
     "last": _last,
+    "round": _round,
 }  # fmt: skip
 
 _TESTS: dict[str, Callable[..., Any]] = {
@@ -131,6 +179,8 @@ def shown(value: Any) -> Any:
         return str(value)
     if value is None:
         raise TemplateRuntimeError("none is not a text")
+    if isinstance(value, list | tuple):
+        raise TemplateRuntimeError("a list is not a text")
     return value
 
 
@@ -147,6 +197,9 @@ class Language(ImmutableSandboxedEnvironment):
     does what Jinja2's autoescape does, at a third of its cost, since no value may be exempt (there is no `safe`).
     """
 
+    # Jinja2 neither folds these when it compiles nor runs them itself: call_binop does.
+    intercepted_binops = frozenset({"+", "-"})
+
     def __init__(self, *, is_html: bool):
         super().__init__(
             autoescape=False,
@@ -156,7 +209,7 @@ class Language(ImmutableSandboxedEnvironment):
             cache_size=0,
         )
         self.globals.clear()
-        self.filters = {**_FILTERS, _ROUNDS: _rounds}
+        self.filters = {**_FILTERS, _ROUNDS: _rounds, _CONCAT: _concat}
         self.tests = dict(_TESTS)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -169,6 +222,16 @@ class Language(ImmutableSandboxedEnvironment):
         """Gives `obj[argument]` by the same rule."""
         return pick(obj, argument)
 
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Gives left + right or left - right of numbers. Raises: TemplateRuntimeError for texts and lists."""
+        for gap in (left, right):
+            if isinstance(gap, Missing):
+                gap.note()
+                return gap
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            raise TemplateRuntimeError(f"the sign {operator} is for numbers; put texts together with ~")
+        return left + right if operator == "+" else left - right
+
     def read(self, text: str) -> nodes.Template:
         """Gives the tree of a template that keeps to the language. Raises: TemplateSyntaxError with the line."""
         tree = self.parse(text)
@@ -179,6 +242,7 @@ class Language(ImmutableSandboxedEnvironment):
             _check(node)
         for loop in tree.find_all(nodes.For):
             loop.iter = nodes.Filter(loop.iter, _ROUNDS, [], [], None, None, lineno=loop.lineno)
+        _Concats().visit(tree)
         tree.set_environment(self)
         return tree
 
@@ -189,6 +253,15 @@ def fixed_texts(tree: nodes.Template) -> Iterator[str]:
         for is_text, group in groupby(output.nodes, lambda node: isinstance(node, nodes.TemplateData)):
             if is_text:
                 yield "".join([node.data for node in group if isinstance(node, nodes.TemplateData)])
+
+
+class _Concats(NodeTransformer):
+    """Puts the counting filter in the place of `~`."""
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:
+        self.generic_visit(node)
+        values = nodes.List(node.nodes, lineno=node.lineno)
+        return nodes.Filter(values, _CONCAT, [], [], None, None, lineno=node.lineno)
 
 
 def _every(tree: nodes.Node) -> Iterator[nodes.Node]:
@@ -207,6 +280,8 @@ def _check(node: nodes.Node) -> None:
         raise TemplateSyntaxError(f"the filter '{node.name}' can't be used; there are {_listed(_FILTERS)}", node.lineno)
     if isinstance(node, nodes.Test) and node.name not in _TESTS:
         raise TemplateSyntaxError(f"the test '{node.name}' can't be used; there are {_listed(_TESTS)}", node.lineno)
+    if isinstance(node, nodes.List | nodes.Tuple) and node.find((nodes.List, nodes.Tuple)):
+        raise TemplateSyntaxError("a list can't hold a list in a message", node.lineno)
     if isinstance(node, nodes.For) and node.recursive:
         raise TemplateSyntaxError("a loop can't be recursive in a message", node.lineno)
     if isinstance(node, nodes.Name) and node.name.startswith("_"):

@@ -13,24 +13,34 @@ from jinja2.runtime import Undefined
 # More rounds of loops than any newsletter has; with language.NODES_LIMIT the worst template ends within a second.
 LOOP_ROUNDS_LIMIT = 2_000
 
+# How long all texts that `~` and filters make for one message may be together; a part may have a fifth of it.
+MADE_CHARS_LIMIT = 5_000_000
+
 # Not a name that a template can write, so the run can't be reached from one.
 RUN_KEY = " run"
 
 
 class Run:
-    """The notes of filling one message: which fields were missing, and how many rounds its loops may still go."""
+    """The notes of filling one message: missing fields, and how much it may still loop and make."""
 
-    __slots__ = ("missing", "rounds_left")
+    __slots__ = ("chars_left", "missing", "rounds_left")
 
     def __init__(self) -> None:
         self.missing: dict[str, None] = {}
         self.rounds_left = LOOP_ROUNDS_LIMIT
+        self.chars_left = MADE_CHARS_LIMIT
 
     def take_rounds(self, count: int) -> None:
         """Counts rounds of a loop down. Raises: TemplateRuntimeError when too many were asked for."""
         self.rounds_left -= count
         if self.rounds_left < 0:
             raise TemplateRuntimeError(f"its loops go around more than {LOOP_ROUNDS_LIMIT} times")
+
+    def take_chars(self, count: int) -> None:
+        """Counts the text that is made down. Raises: TemplateRuntimeError when it is too much."""
+        self.chars_left -= count
+        if self.chars_left < 0:
+            raise TemplateRuntimeError(f"its filters and ~ make more than {MADE_CHARS_LIMIT:,} characters")
 
 
 class Missing(Undefined):

@@ -212,7 +212,7 @@ def test_a_group_of_values_is_not_printed(text: str, value: object):
 
 
 def test_values_that_break_the_template_fail_with_the_reason():
-    with pytest.raises(Unfillable, match=r"^its values don't fit the template: .*str"):
+    with pytest.raises(Unfillable, match=r"^its values don't fit the template: .*for numbers"):
         filled(make.content(subject="News", html="-", text="{{ x + 1 }}"), values={"x": "a"})
 
 
@@ -409,3 +409,8 @@ def test_the_date_is_the_recipients_own():
 def test_whatever_a_template_raises_is_its_recipients_failure(text: str):
     with pytest.raises(Unfillable):
         filled(make.content(subject="News", html=text, text="-"), values={"x": "a long text indeed"})
+
+
+def test_truncate_cuts_a_text():
+    sent = filled(make.content(subject="News", html="-", text="{{ x | truncate(10) }}"), values={"x": "word " * 9})
+    assert parts(sent)[0].strip() == "word..."

@@ -207,3 +207,28 @@ def test_a_template_out_of_bounds_is_refused_when_saved(text: str):
     with pytest.raises(InvalidInput) as caught:
         make.content(text=text)
     assert caught.value.field == "text"
+
+
+def _bomb(sign: str) -> str:
+    pairs = [("'xxxxxxxxxx'", "a"), ("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
+    loops = [f"{{% for {name} in [{sign.join([inner] * 100)}] %}}" for inner, name in pairs]
+    return "".join(loops) + "{{ e | length }}" + "{% endfor %}" * 5
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "{{ 1 | round(30000000, 'ceil') }}",
+        "{{ x | round(30000000, 'ceil') }}",
+        "{{ 5 | round(-30000000) }}",
+        "{{ x | round(-30000000) }}",
+        _bomb("~"),
+        _bomb("+"),
+        "{% for a in [[1] + [2]] %}{{ a | length }}{% endfor %}",
+    ],
+)
+def test_no_template_grows_without_bound(bomb: str):
+    begun = time.monotonic()
+    with pytest.raises((InvalidInput, Unfillable)):
+        fill(make.content(subject="News", html=bomb, text="-"), make.recipient(values={"x": 3.5}), HEADERS)
+    assert time.monotonic() - begun < 2
