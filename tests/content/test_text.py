@@ -1,6 +1,9 @@
 """The text part that is made from an HTML part."""
 
+import time
+
 import make
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,3 +52,15 @@ def test_no_html_is_too_broken_to_read(junk: str, mark: str):
 def test_the_text_compiles_when_the_html_does():
     html = "<table><tr><td>{% for each in items %}<b>{{ each.name }}</b>{% endfor %}</td></tr></table>"
     assert make.content(subject="News", html=html, text="").fields == ("items",)
+
+
+@pytest.mark.parametrize("junk", ["A", "\n", "&", "<", "<a href='", "<!--", "{{", "<p>a</p>", "<style>", " "])
+def test_a_hundred_kilobytes_of_anything_are_read_in_a_second(junk: str):
+    begun = time.monotonic()
+    text_from_html(junk * (100_000 // len(junk)))
+    assert time.monotonic() - begun < 1
+
+
+def test_of_a_very_long_part_the_text_and_the_fields_are_kept():
+    html = "<style>p {}</style><p>Hello&nbsp;{{ first_name }}</p>\n" * 3_000
+    assert text_from_html(html).split("\n")[0] == "Hello\xa0{{ first_name }}"
