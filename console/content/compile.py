@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from jinja2 import Template, meta
+from jinja2 import Template, meta, nodes
 from jinja2.exceptions import TemplateSyntaxError
 from jinja2.runtime import Context
 
@@ -99,6 +99,8 @@ def _part(language: Language, text: str, *, field: str) -> Part:
         raise InvalidInput(f"The {field}, line {line}: there is {word} in it; take it out.", field=field)
     try:
         tree = language.read(text)
+        if field in ("subject", "sender"):
+            _require_header_constants(tree)
         names = frozenset(meta.find_undeclared_variables(tree))
         pieces = {fixed: piece(fixed) for fixed in fixed_texts(tree)}
         template = Template.from_code(language, language.compile(tree), {})
@@ -109,6 +111,14 @@ def _part(language: Language, text: str, *, field: str) -> Part:
     except (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError):
         raise InvalidInput(f"The {field} is nested too deeply, or holds a number too large.", field=field) from None
     return Part(template.root_render_func, names, pieces)
+
+
+def _require_header_constants(tree: nodes.Template) -> None:
+    """Raises: TemplateSyntaxError for a text such as '\\n' in a template, which no recipient's header could hold."""
+    for constant in tree.find_all(nodes.Const):
+        trouble = trouble_in(constant.value) if isinstance(constant.value, str) else None
+        if trouble:
+            raise TemplateSyntaxError(f"it holds a {trouble}; take it out", constant.lineno)
 
 
 def _require_length(field: str, text: str, *, most: int) -> None:

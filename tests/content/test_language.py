@@ -232,3 +232,12 @@ def test_no_template_grows_without_bound(bomb: str):
     with pytest.raises((InvalidInput, Unfillable)):
         fill(make.content(subject="News", html=bomb, text="-"), make.recipient(values={"x": 3.5}), HEADERS)
     assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("field", "text"), [("subject", r"{{ '\n' }}x"), ("sender", r"{{ '\r\nBcc: x' }} <a@example.com>")]
+)
+def test_a_constant_that_no_header_can_hold_is_refused_when_saved(field: str, text: str):
+    with pytest.raises(InvalidInput, match="line break") as caught:
+        make.content(**{field: text})
+    assert caught.value.field == field
