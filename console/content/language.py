@@ -280,7 +280,7 @@ def _check(node: nodes.Node) -> None:
         raise TemplateSyntaxError(f"the filter '{node.name}' can't be used; there are {_listed(_FILTERS)}", node.lineno)
     if isinstance(node, nodes.Test) and node.name not in _TESTS:
         raise TemplateSyntaxError(f"the test '{node.name}' can't be used; there are {_listed(_TESTS)}", node.lineno)
-    if isinstance(node, nodes.List | nodes.Tuple) and node.find((nodes.List, nodes.Tuple)):
+    if isinstance(node, nodes.List | nodes.Tuple) and any(node.find_all((nodes.List, nodes.Tuple))):
         raise TemplateSyntaxError("a list can't hold a list in a message", node.lineno)
     if isinstance(node, nodes.For) and node.recursive:
         raise TemplateSyntaxError("a loop can't be recursive in a message", node.lineno)
