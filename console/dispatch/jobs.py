@@ -36,6 +36,19 @@ class Line:
     swept_at: float = 0.0
     rests_until: float = field(default=0.0)
 
+    def claim_values(self, *, worker_id: int, limit: int, slot: int) -> dict[str, str | int | float]:
+        """Gives the values for a claim behind the place that was reached."""
+        return recorder.claim_values(
+            worker_id=worker_id,
+            account_id=self.job.account_id,
+            campaign_id=self.job.campaign_id,
+            list_id=self.job.list_id,
+            age_cap_s=self.job.age_cap_s,
+            limit=limit,
+            after=self.after,
+            slot=slot,
+        )
+
     def compose(self, claimed: Claimed, settings: Settings) -> Message:
         """Fills the message for one recipient: the same bytes in every attempt.
 

@@ -72,8 +72,6 @@ class Pump(threading.Thread):
         self._stop_at = NEVER
         self._is_replaced = threading.Event()
 
-    # Called from other threads.
-
     @property
     def worker_id(self) -> int:
         """The identity in the workers table; 0 before the first connection."""
@@ -95,8 +93,6 @@ class Pump(threading.Thread):
         """The heartbeat found the identity dead: recovery has the rows, the pump goes on under a new one."""
         self._is_replaced.set()
         self._connections.wake()
-
-    # The thread.
 
     def run(self) -> None:
         try:
@@ -168,17 +164,8 @@ class Pump(threading.Thread):
         if line is None:
             self._rests_until = now + min(self._settings.tick_s, LONGEST_SLEEP_S)
             return
-        values = recorder.claim_values(
-            worker_id=self._link.worker_id,
-            account_id=line.job.account_id,
-            campaign_id=line.job.campaign_id,
-            list_id=line.job.list_id,
-            age_cap_s=line.job.age_cap_s,
-            limit=claim_size(self._settings.batch_size, self._settings.max_rate),
-            after=line.after,
-            slot=self._link.slot,
-        )
-        asker.ask(recorder.CLAIM, values)
+        limit = claim_size(self._settings.batch_size, self._settings.max_rate)
+        asker.ask(recorder.CLAIM, line.claim_values(worker_id=self._link.worker_id, limit=limit, slot=self._link.slot))
         self._claiming = line, self._link.worker_id
 
     def _claimed(self, connection: psycopg.Connection, answer: list, now: float) -> None:

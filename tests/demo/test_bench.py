@@ -47,7 +47,8 @@ def test_without_the_reference_it_says_how_to_get_it(tmp_path: Path) -> None:
 def _postfix_environ() -> dict[str, str]:
     """The environment in which the bench finds smtp-sink, as the tests are told of it."""
     sink = os.environ.get("SENDONCE_TEST_SMTP_SINK")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SENDONCE_")}
+    kept = "SENDONCE_POSTFIX_DIR"
+    environ = {name: value for name, value in os.environ.items() if name == kept or not name.startswith("SENDONCE_")}
     if sink:
         environ["SENDONCE_POSTFIX_DIR"] = str(Path(sink).parents[2])
     try:

@@ -19,6 +19,7 @@ SQL_ROOMS = {
     "schema.py": "asks for the version, takes the migration lock",
     "postgres.py": "makes the database that the rest connects to",
     "dispatch/recorder.py": "the three commits",
+    "dispatch/asker.py": "sets the connection that the three commits use",
 }
 # The recorder's connections are in autocommit mode: each of its statements is one of the three commits.
 COMMIT_ROOMS = {
