@@ -65,14 +65,14 @@ def create(session: Session, account_id: int, *, author_id: int, draft: Draft) -
 
 
 def edit(session: Session, account_id: int, campaign_id: int, *, author_id: int, draft: Draft) -> int:
-    """Writes the next version of the content, by a new author; the campaign is a draft again, its approval void.
+    """Writes the next version; the campaign is a draft again, its approval void, who changed what is sent its author.
 
     Gives:  the version.
     Raises: as create, and Conflict once it is being sent; NotFound.
     """
     accounts.acting_user(session, account_id, author_id, *_MAY_WRITE, doing="write campaigns")
     columns, content = _checked(session, account_id, draft)
-    version = store.edit(session, account_id, campaign_id, columns={**columns, "author_id": author_id})
+    version = store.edit(session, account_id, campaign_id, columns={**columns, "author_id": author_id}, content=content)
     if version is None:
         _lost(session, account_id, campaign_id, "edited")
     store.insert_content(session, account_id, campaign_id, version=version, columns=content)

@@ -141,15 +141,30 @@ def insert_content(
     )
 
 
-def edit(session: Session, account_id: int, campaign_id: int, *, columns: dict[str, Any]) -> int | None:
-    """Makes it a draft with the next version, approval and schedule void; gives the version, None when it lost."""
+def edit(
+    session: Session, account_id: int, campaign_id: int, *, columns: dict[str, Any], content: dict[str, Any]
+) -> int | None:
+    """Makes it a draft with the next version, approval and schedule void; gives the version, None when it lost.
+
+    Whoever changes nothing that is sent does not become the author: else the author's colleague could rename the
+    campaign, and the author approve their own words.
+    """
     return _changed(
         session,
-        "version = version + 1, status = 'draft', name = :name, list_id = :list_id, author_id = :author_id,"
+        "version = version + 1, status = 'draft', name = :name, list_id = :list_id,"
+        " author_id = CASE WHEN list_id = :list_id AND EXISTS (SELECT FROM campaign_contents t"
+        " WHERE t.account_id = campaigns.account_id AND t.campaign_id = campaigns.id AND t.version = campaigns.version"
+        " AND (t.subject, t.sender, t.html, t.text) = (:subject, :sender, :html, :text))"
+        " THEN author_id ELSE :author_id END,"
         " approver_id = NULL, fingerprint = NULL, approved_fingerprint = NULL, scheduled_for = NULL,"
         " schedule_zone = NULL, submitted_at = NULL, approved_at = NULL, audience_estimate = NULL, note = NULL",
         "status IN ('draft','submitted','approved')",
-        {"account_id": account_id, "campaign_id": campaign_id, **columns},
+        {
+            "account_id": account_id,
+            "campaign_id": campaign_id,
+            **columns,
+            **{part: content[part] for part in ("subject", "sender", "html", "text")},
+        },
     )
 
 

@@ -262,7 +262,7 @@ def _literal(state: str) -> ColumnElement[str]:
 
 def _number(cursor: str | None) -> int:
     text = cursor or "0"
-    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 2**63):
         raise InvalidInput("This page's address is damaged. Start again from the first page.", field="after")
     return int(text)
 

@@ -119,6 +119,6 @@ def _change(typed: str) -> Change:
 
 
 def _number(typed: str) -> int:
-    if not (typed.isascii() and typed.isdigit() and 0 < int(typed) < 2**63):
+    if not (typed.isascii() and typed.isdigit() and len(typed) < 20 and 0 < int(typed) < 2**63):
         raise InvalidInput(f"{typed[:40]!r} is no row's number. Go back and choose again.", field="send_id")
     return int(typed)

@@ -107,7 +107,7 @@ def page(
     values |= {"account_id": account_id, "limit": limit + 1}
     if after:
         number, _, values["after_class"] = after.replace("\x00", "").partition("~")
-        if not (number.isascii() and number.isdigit() and int(number) < 2**63):
+        if not (number.isascii() and number.isdigit() and len(number) < 20 and int(number) < 2**63):
             raise InvalidInput("This page's address is damaged. Start again from the first page.", field="after")
         values["after_id"] = int(number)
         condition += " AND s.id > :after_id" if order == "s.id" else f" AND ({order}) > (:after_class, :after_id)"

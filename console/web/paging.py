@@ -36,6 +36,6 @@ def asked_number(name: str = "after") -> int | None:
     text = request.args.get(name, "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) <= _LARGEST):
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _LARGEST):
         raise InvalidInput(f"The address line has {name}={text[:40]}, but takes a row's number.", field=name)
     return int(text)

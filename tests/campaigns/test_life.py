@@ -142,10 +142,21 @@ def test_who_edits_becomes_the_author_and_cannot_approve_then(stage: Stage) -> N
     with transaction(stage.engine) as session:
         boss_id = make.user(session, stage.account_id, email="boss@example.com", roles=("admin",))
     campaign_id = stage.create()
-    stage.do("edit", campaign_id, user_id=boss_id)
+    stage.do("edit", campaign_id, user_id=boss_id, draft=stage.draft(subject="The boss's own words"))
     stage.do("submit", campaign_id)
     with pytest.raises(Forbidden):
         stage.do("approve", campaign_id, user_id=boss_id)
+
+
+def test_who_renames_it_does_not_become_the_author_so_the_author_still_cannot_approve(stage: Stage) -> None:
+    stage.sql("UPDATE users SET roles = ARRAY['marketer','admin'] WHERE id = :id", id=stage.author_id)
+    with transaction(stage.engine) as session:
+        helper_id = make.user(session, stage.account_id, email="helper@example.com", roles=("marketer",))
+    campaign_id = stage.create()
+    stage.do("edit", campaign_id, user_id=helper_id, draft=stage.draft(name="Another name"))
+    stage.do("submit", campaign_id)
+    with pytest.raises(Forbidden, match="somebody else has to approve"):
+        stage.do("approve", campaign_id, user_id=stage.author_id)
 
 
 def test_the_author_may_approve_where_no_second_person_is_asked_for(stage: Stage) -> None:
