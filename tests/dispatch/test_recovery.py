@@ -2,13 +2,13 @@
 
 import psycopg
 import pytest
-from dispatch.ask import Hand, counters_differ, rows, sending, sent, statuses
+from dispatch.ask import Hand, Sending, counters_differ, rows, sending, sent, statuses
 from sqlalchemy import Engine, text
 
 from console.db import transaction
 from console.dispatch import store
 from console.dispatch.outcomes import given_back, outcome_of
-from console.dispatch.recorder import Outcome
+from console.dispatch.recorder import Claimed, Outcome
 from console.providers.base import Refused, Reply
 from console.sends.states import State
 
@@ -16,6 +16,16 @@ from console.sends.states import State
 def _recover(hand: Hand, *, interruption_cap: int = 5) -> tuple[int, int, int]:
     store.declare_dead(hand.connection, dead_after_s=0.001)
     return store.recover(hand.connection, provider="smtp", interruption_cap=interruption_cap, spread_s=0)
+
+
+def _frozen_after_the_mark(where: Sending, database_url: str) -> tuple[Hand, Hand, list[Claimed]]:
+    """A worker that stood still between mark and answer until recovery had its rows; another one; those rows."""
+    frozen, other = Hand(database_url), Hand(database_url)
+    claimed, _ = frozen.claim(where)
+    frozen.record(where, marks=claimed)
+    frozen.die()
+    _recover(other)
+    return frozen, other, claimed
 
 
 def test_unmarked_rows_go_back_and_cost_no_attempt(engine: Engine, database_url: str) -> None:
@@ -109,11 +119,7 @@ def test_a_message_that_ends_its_workers_becomes_a_dead_letter(engine: Engine, d
 
 def test_a_late_accept_turns_in_doubt_into_sent(engine: Engine, database_url: str) -> None:
     where = sending(engine, recipients=1)
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, _other, claimed = _frozen_after_the_mark(where, database_url)
     assert frozen.record(where, outcomes=[sent(claimed[0])]) == ([], [])
     store.settle_late(frozen.connection, sent(claimed[0]), slot=1)
     assert rows(database_url, "status", "attempt_no")["r0@example.com"] == ("sent", 1)
@@ -124,11 +130,7 @@ def test_a_late_accept_turns_in_doubt_into_sent(engine: Engine, database_url: st
 
 def test_a_late_refusal_is_proof_too(engine: Engine, database_url: str) -> None:
     where = sending(engine, recipients=1)
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, other, claimed = _frozen_after_the_mark(where, database_url)
     job = store.jobs(other.connection)[0]
     refused = outcome_of(
         Refused(Reply("end", 554, None, "554 no")), claimed[0], job, was_marked=True, retry_base_s=1, dice=0
@@ -157,11 +159,7 @@ def test_a_worker_that_never_sent_the_dot_gives_its_row_back(
 
 def test_a_row_given_back_after_recovery_doubted_it_waits_again(engine: Engine, database_url: str) -> None:
     where = sending(engine, recipients=1)
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, _other, claimed = _frozen_after_the_mark(where, database_url)
     store.settle_late(frozen.connection, given_back(claimed[0], was_marked=True), slot=1)
     assert rows(database_url, "status", "attempt_no")["r0@example.com"] == ("queued", 0)
     with psycopg.connect(database_url) as connection:
@@ -172,11 +170,7 @@ def test_a_row_given_back_after_recovery_doubted_it_waits_again(engine: Engine, 
 def test_a_row_given_back_after_its_campaign_ended_makes_it_send_again(engine: Engine, database_url: str) -> None:
     """The campaign was sent with this row in doubt; queued in a campaign that does not send it would wait for ever."""
     where = sending(engine, recipients=1)
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, other, claimed = _frozen_after_the_mark(where, database_url)
     with transaction(engine) as session:
         session.execute(text("UPDATE campaigns SET status = 'sent', finished_at = now()"))
     store.settle_late(frozen.connection, given_back(claimed[0], was_marked=True), slot=1)
@@ -187,11 +181,7 @@ def test_a_late_word_on_an_earlier_attempt_changes_nothing(engine: Engine, datab
     where = sending(engine, recipients=1)
     with transaction(engine) as session:
         session.execute(text("UPDATE message_types SET in_doubt_policy = 'resend'"))
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, other, claimed = _frozen_after_the_mark(where, database_url)
     again, _ = other.claim(where)
     other.record(where, marks=again)
     store.settle_late(frozen.connection, sent(claimed[0]), slot=1)
@@ -283,11 +273,7 @@ def test_a_late_word_that_buries_a_row_gives_its_error_class_and_one_that_settle
     engine: Engine, database_url: str
 ) -> None:
     where = sending(engine, recipients=2)
-    frozen, other = Hand(database_url), Hand(database_url)
-    claimed, _ = frozen.claim(where)
-    frozen.record(where, marks=claimed)
-    frozen.die()
-    _recover(other)
+    frozen, _other, claimed = _frozen_after_the_mark(where, database_url)
     late = Outcome(
         claimed[0], State.DEAD, was_marked=True, outcome="deferred", phase="end", code=451, enhanced="4.3.0", reply="x"
     )
