@@ -4,6 +4,7 @@ An answer says what is surely known about one message. Nothing else in the code 
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 
@@ -11,7 +12,8 @@ from typing import Protocol
 class Reply:
     """The provider's words: where in the dialogue they came, the code, and the text with all its lines."""
 
-    phase: str  # connect, mail, rcpt, data, body, end; compose when the message could not be made
+    # connect, mail, rcpt, data, body, end; request, response over HTTP; compose when the message could not be made
+    phase: str
     code: int | None = None
     enhanced: str | None = None
     text: str = ""
@@ -45,6 +47,7 @@ class NoAnswer:
     """Handed over, and nobody knows what became of it. Never the same as Deferred."""
 
     reply: Reply
+    wait_s: float | None = None  # not to be asked about or handed over again sooner, when the provider said so
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Untouched:
-    """Nothing was said about the message: at once again, no attempt counted.
+    """Surely not taken over, and nothing was said about the message: at once again, no attempt counted.
 
-    Either a kept connection was found dead, or the provider refuses us (`trouble`), whatever the message.
+    Either a kept connection was found dead, or the provider refuses us (`trouble`), whatever the message. A provider
+    with an HTTP API says so after `finish` only, when the row is marked.
     """
 
     reason: str
@@ -68,6 +72,50 @@ class Untouched:
 
 
 Answer = Accepted | Deferred | Refused | NoAnswer | Untouched
+
+
+@dataclass(frozen=True, slots=True)
+class NotThere:
+    """The provider's records don't know the message; proof only where its capabilities say so."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The provider could not be asked, or its answer says nothing."""
+
+    reason: str
+
+
+Finding = Accepted | NotThere | Unknown
+
+
+class Idempotency(StrEnum):
+    """What a provider makes of a key that it has met before."""
+
+    NONE = "none"  # it knows no keys: a second hand-over is a second message
+    REPLAY = "replay"  # it gives the first answer again
+    REFUSE = "refuse"  # it refuses, which proves that the first was accepted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What recovery may count on. Times are seconds."""
+
+    idempotency: Idempotency = Idempotency.NONE
+    window_s: float = 0.0  # how long a key is remembered, as documented
+    may_look_up: bool = False  # whether `find` can tell by our own tag
+    settle_s: float = 60.0  # a look-up sooner than this after the hand-over may miss what was accepted
+    horizon_s: float = 0.0  # how long the provider's records reach back
+    is_absence_proof: bool = False  # whether NotThere proves that the message was not accepted
+    has_reports: bool = False  # whether its reports carry our tag and so settle what is in doubt
+    keeps_message_id: bool = False  # whether the recipient sees our Message-ID
+
+    @property
+    def safe_window_s(self) -> float:
+        """How long after the first hand-over the key may be used again: the window without a margin for clocks."""
+        return max(0.0, self.window_s - max(60.0, self.window_s / 5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +131,8 @@ class Message:
     rcpt_to: str
     wire: bytes  # CRLF line ends, ends with CRLF, dots not doubled
     needs_smtputf8: bool = False
+    key: str = ""  # a UUID, the same in every attempt, for providers that honour one (providers/names.py)
+    tag: str = ""  # leads from the provider's records and reports back to the send (providers/names.py)
 
 
 class Channel(Protocol):
@@ -128,10 +178,19 @@ class Channel(Protocol):
 
 
 class Provider(Protocol):
-    """A way out for messages."""
+    """A way out for messages. All methods may be called from any thread."""
 
-    name: str
+    name: str  # one in the whole installation; the key of its breaker and pace
+    capabilities: Capabilities
 
     def connect(self) -> Channel | Trouble:
         """Opens a channel; may block up to the connect time-outs. Never raises for the network's sake."""
+        ...
+
+    def find(self, message: Message) -> Finding:
+        """Looks the message up in the provider's records; blocks. Never raises for the network's sake."""
+        ...
+
+    def check(self) -> Trouble | None:
+        """Gives what stands in the way of sending, as far as can be found out without a message; blocks."""
         ...

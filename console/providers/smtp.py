@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from console.config import Settings
 from console.errors import ConfigError
-from console.providers.base import Trouble
+from console.providers.base import Capabilities, Finding, Message, Trouble, Unknown
 from console.providers.smtp_channel import Offers, SmtpChannel
 
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
@@ -60,10 +60,12 @@ def parse_url(url: str) -> SmtpServer:
 class Smtp:
     """See providers.base.Provider."""
 
-    name = "smtp"
+    name = "smtp"  # the installation's own server; one that an account has configured gets another
+    capabilities = Capabilities(keeps_message_id=True)
 
-    def __init__(self, settings: Settings):
-        self._server = parse_url(settings.smtp_url)
+    def __init__(self, settings: Settings, *, name: str | None = None, server: SmtpServer | None = None):
+        self.name = name or Smtp.name
+        self._server = server or parse_url(settings.smtp_url)
         self._timeout_s = settings.smtp_timeout_s
         self._dot_timeout_s = settings.smtp_dot_timeout_s
         self._context = ssl.create_default_context()
@@ -101,6 +103,16 @@ class Smtp:
             return self._give_up(
                 client, Trouble(getattr(error, "strerror", None) or str(error) or type(error).__name__)
             )
+
+    def find(self, message: Message) -> Finding:
+        return Unknown("an SMTP server can't be asked for a message")
+
+    def check(self) -> Trouble | None:
+        channel = self.connect()
+        if isinstance(channel, Trouble):
+            return channel
+        channel.quit()
+        return None
 
     def _client(self) -> smtplib.SMTP:
         client = (

@@ -1,12 +1,11 @@
-"""Drives one SMTP channel from a test: waits for the socket, gives the next result."""
+"""Drives one channel from a test: waits for the socket, gives the next result."""
 
 import select
 import time
 
 from console import config
-from console.providers.base import Answer, Message, Ready, Trouble
+from console.providers.base import Answer, Channel, Message, Ready, Trouble
 from console.providers.smtp import Smtp
-from console.providers.smtp_channel import SmtpChannel
 
 
 def message(
@@ -23,30 +22,30 @@ def smtp(url: str, **settings: str) -> Smtp:
     return Smtp(config.load({"SENDONCE_SMTP_URL": url, "SENDONCE_SECRET_KEY": "k" * 32, **environ}))
 
 
-def channel(url: str, **settings: str) -> SmtpChannel:
-    """An open channel."""
+def channel(url: str, **settings: str) -> Channel:
+    """An open channel to an SMTP server."""
     made = smtp(url, **settings).connect()
     assert not isinstance(made, Trouble), made
     return made
 
 
-def until_ready(channel: SmtpChannel, what: Message) -> Answer | Ready | None:
+def until_ready(channel: Channel, what: Message) -> Answer | Ready | None:
     """Begins the message and waits for Ready, or for the answer that came instead."""
     return _wait(channel, channel.begin(what, time.monotonic()))
 
 
-def hand_over(channel: SmtpChannel) -> Answer | Ready | None:
+def hand_over(channel: Channel) -> Answer | Ready | None:
     """Sends the dot and waits for the answer."""
     return _wait(channel, channel.finish(time.monotonic()))
 
 
-def deliver(channel: SmtpChannel, what: Message) -> Answer | Ready | None:
+def deliver(channel: Channel, what: Message) -> Answer | Ready | None:
     """The whole way of one message."""
     result = until_ready(channel, what)
     return hand_over(channel) if isinstance(result, Ready) else result
 
 
-def _wait(channel: SmtpChannel, result: Answer | Ready | None) -> Answer | Ready | None:
+def _wait(channel: Channel, result: Answer | Ready | None) -> Answer | Ready | None:
     give_up_at = time.monotonic() + 10
     while result is None and channel.is_open:
         now = time.monotonic()
