@@ -75,7 +75,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         smtp_url=env.url("SMTP_URL", "smtp://127.0.0.1:25", schemes=("smtp", "smtps")),
         tick_s=env.number("TICK_SECONDS", 5, least=0.05, most=3600),
         batch_size=env.integer("BATCH_SIZE", 20, least=1, most=1000),
-        connections=env.integer("CONNECTIONS", 16, least=1, most=256),
+        connections=env.integer("CONNECTIONS", 24, least=1, most=256),
         heartbeat_s=env.number("HEARTBEAT_SECONDS", 5, least=0.05, most=600),
         dead_after_s=env.number("DEAD_AFTER_SECONDS", 30, least=0.2, most=86400),
         max_rate=env.rate("MAX_RATE"),

@@ -16,7 +16,7 @@ from console.campaigns.models import Campaign, CampaignContent, CampaignCount
 from console.content.compile import Compiled, compile_content
 from console.content.header import Headers
 from console.content.source import Recipient, Source
-from console.sends.models import Send
+from console.sends.models import Claim, Send
 
 
 def content(
@@ -152,6 +152,10 @@ def send(
     made = Send(account_id=account_id, campaign_id=campaign_id, status=status, **values)
     session.add(made)
     session.flush()
+    if status == "sending":
+        session.add(
+            Claim(account_id=account_id, worker_id=values["claimed_by"], campaign_id=campaign_id, send_ids=[made.id])
+        )
     if campaign_id is not None:
         session.execute(
             text(

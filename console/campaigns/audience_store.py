@@ -95,7 +95,7 @@ def cancelled_with_rows(session: Session) -> list[tuple[int, int]]:
         text(
             "SELECT c.account_id, c.id FROM campaigns c WHERE c.status = 'cancelled' AND c.started_at IS NOT NULL"
             " AND EXISTS (SELECT FROM sends s WHERE s.account_id = c.account_id AND s.campaign_id = c.id"
-            "                                   AND s.status = 'queued')"
+            "                                   AND s.is_queued)"
         )
     )
     return [(row[0], row[1]) for row in rows]

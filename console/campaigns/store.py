@@ -318,9 +318,10 @@ def finish_done(session: Session) -> list[tuple[int, int]]:
                SET status = 'sent', finished_at = now(), updated_at = now()
              WHERE c.status = 'sending' AND c.id = ANY(:campaign_ids)
                AND NOT EXISTS (SELECT FROM sends s WHERE s.account_id = c.account_id AND s.campaign_id = c.id
-                                                     AND s.status = 'queued')
-               AND NOT EXISTS (SELECT FROM sends s WHERE s.account_id = c.account_id AND s.campaign_id = c.id
-                                                     AND lower(s.status) = 'sending')
+                                                     AND s.is_queued)
+               AND NOT EXISTS (SELECT FROM claims k CROSS JOIN unnest(k.send_ids) AS held (id)
+                                 JOIN sends s ON s.account_id = k.account_id AND s.id = held.id
+                                WHERE k.account_id = c.account_id AND k.campaign_id = c.id AND s.status = 'sending')
             RETURNING c.account_id, c.id
             """
         ),

@@ -43,7 +43,7 @@ def queued_addresses(session: Session, account_id: int, campaign_id: int, *, lim
     found = session.execute(
         text(
             "SELECT email FROM sends WHERE account_id = :account_id AND campaign_id = :campaign_id"
-            " AND status = 'queued' ORDER BY due_at DESC, id DESC LIMIT :limit"
+            " AND is_queued ORDER BY due_at DESC, id DESC LIMIT :limit"
         ),
         {"account_id": account_id, "campaign_id": campaign_id, "limit": limit},
     )
@@ -88,7 +88,11 @@ def identities_of(session: Session, *, host: str, pid: int) -> dict[int, str]:
 def held_count(session: Session, worker_ids: Iterable[int]) -> int:
     """Gives how many rows the identities hold."""
     return session.execute(
-        text("SELECT count(*) FROM sends WHERE lower(status) = 'sending' AND claimed_by = ANY(:worker_ids)"),
+        text(
+            "SELECT count(*) FROM claims k CROSS JOIN unnest(k.send_ids) AS held (id)"
+            "  JOIN sends s ON s.account_id = k.account_id AND s.id = held.id"
+            " WHERE k.worker_id = ANY(:worker_ids) AND s.claimed_by = k.worker_id AND s.status = 'sending'"
+        ),
         {"worker_ids": list(worker_ids)},
     ).scalar_one()
 

@@ -1,6 +1,7 @@
 """The campaigns that a pump takes its rows from, in turn; each with its compiled content and its place in the queue."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -36,7 +37,9 @@ class Line:
     swept_at: float = 0.0
     rests_until: float = field(default=0.0)
 
-    def claim_values(self, *, worker_id: int, limit: int, slot: int) -> dict[str, str | int | float]:
+    def claim_values(
+        self, *, worker_id: int, limit: int, slot: int, through_ids: Sequence[int]
+    ) -> dict[str, str | int | float]:
         """Gives the values for a claim behind the place that was reached."""
         return recorder.claim_values(
             worker_id=worker_id,
@@ -47,6 +50,7 @@ class Line:
             limit=limit,
             after=self.after,
             slot=slot,
+            through_ids=through_ids,
         )
 
     def compose(self, claimed: Claimed, settings: Settings) -> Message:

@@ -12,14 +12,14 @@ AGAIN_S = 0.5
 
 
 class Link:
-    """Two connections, so that a claim and a record wait for the disk at the same time."""
+    """A connection for claims and two for records, so that they wait for the disk at the same time."""
 
     def __init__(self, connect: Callable[[], psycopg.Connection]):
         self._connect = connect
         self._again_at = 0.0
         self.worker_id = 0
         self.claims: Asker | None = None
-        self.records: Asker | None = None
+        self.records: tuple[Asker, ...] = ()
 
     @property
     def slot(self) -> int:
@@ -27,12 +27,17 @@ class Link:
         return self.worker_id % store.WORKER_SLOT_COUNT
 
     @property
-    def is_up(self) -> bool:
-        return self.records is not None
+    def askers(self) -> tuple[Asker, ...]:
+        return self.records if self.claims is None else (*self.records, self.claims)
 
     @property
-    def may_record(self) -> bool:
-        return self.records is not None and not self.records.is_waiting
+    def is_up(self) -> bool:
+        return bool(self.records)
+
+    @property
+    def free_record(self) -> Asker | None:
+        """One that may be asked; None while all wait for an answer."""
+        return next((asker for asker in self.records if not asker.is_waiting), None)
 
     def may_reach(self, now: float) -> bool:
         """Gives False shortly after a vain try to connect."""
@@ -50,14 +55,13 @@ class Link:
             self.register(connection)
         store.release_unheld(connection, self.worker_id, held_ids=held_ids, slot=self.slot)
         self.claims = Asker(self._connect())
-        self.records = Asker(connection)
+        self.records = Asker(connection), Asker(self._connect())
 
     def register(self, connection: psycopg.Connection) -> None:
         """Takes a new identity."""
         self.worker_id = store.register(connection, host=os.uname().nodename, pid=os.getpid())
 
     def close(self) -> None:
-        for asker in (self.records, self.claims):
-            if asker is not None:
-                asker.connection.close()
-        self.records = self.claims = None
+        for asker in self.askers:
+            asker.connection.close()
+        self.records, self.claims = (), None

@@ -12,32 +12,31 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 
 import psycopg
 import structlog
 
 from console.config import Settings
-from console.content.source import Unfillable
-from console.dispatch import recorder, store
+from console.dispatch import store
 from console.dispatch.asker import Asker
+from console.dispatch.claims import Claimer
 from console.dispatch.connections import Connections
 from console.dispatch.delivery import Delivery
 from console.dispatch.gate import Gate
-from console.dispatch.jobs import JobBook, Line
 from console.dispatch.link import Link
-from console.dispatch.outcomes import given_back, not_composed, outcome_of
-from console.dispatch.recorder import Outcome
-from console.dispatch.timing import claim_size, pace_interval_s
-from console.providers.base import Answer, Channel, Provider, Ready, Trouble, Untouched
+from console.dispatch.outcomes import given_back, outcome_of
+from console.dispatch.rounds import NEVER, Rounds
+from console.dispatch.timing import pace_interval_s
+from console.providers.base import Answer, Channel, Message, Provider, Ready, Trouble, Untouched
 
 log = structlog.get_logger(__name__)
 
-# Outcomes alone (nothing waits for a mark) are put on record at the latest after this.
-RECORD_WITHIN_S = 0.01
 # While other connections work, how long to wait after one could not be opened.
 OPEN_AGAIN_S = 5.0
 LONGEST_SLEEP_S = 1.0
-NEVER = float("inf")
+# So many messages are made in one go while the database and the provider are at work.
+COMPOSE_AHEAD = 4
 
 
 class Pump(threading.Thread):
@@ -52,22 +51,16 @@ class Pump(threading.Thread):
         self._provider = provider
         self._gate = gate
         self._link = Link(connect)
-        self._jobs = JobBook(settings)
+        self._claimer = Claimer(settings)
         self._connections = Connections(provider, most=settings.connections)
         self._open_at = 0.0
-        self._rests_until = 0.0
         self._may_claim = False
         self._refusal: Trouble | None = None  # the provider takes nothing from us, whatever the message
         self._is_trying = False  # a connection is being opened to see whether the provider is back
         self._waiting: deque[Delivery] = deque()
         self._busy: dict[int, Delivery] = {}
-        self._ready: dict[int, Delivery] = {}
-        self._finished: list[Outcome] = []
-        self._finished_at = 0.0
-        # What the database has been asked: a claim for this line under this identity, and a record of these.
-        self._claiming: tuple[Line, int] | None = None
-        self._marking: dict[int, Delivery] = {}
-        self._recording: list[Outcome] = []
+        self._following: dict[int, Delivery] = {}  # behind the terminator of the one that is busy
+        self._rounds = Rounds(size=max(1, settings.connections // 2), provider_name=provider.name)
         self._is_stopping = threading.Event()
         self._stop_at = NEVER
         self._is_replaced = threading.Event()
@@ -85,8 +78,7 @@ class Pump(threading.Thread):
 
     def work_came(self) -> None:
         """Somebody has committed new work."""
-        self._jobs.wake()
-        self._rests_until = 0.0
+        self._claimer.wake()
         self._connections.wake()
 
     def declared_dead(self) -> None:
@@ -115,22 +107,22 @@ class Pump(threading.Thread):
     def _is_through(self) -> bool:
         if not self._is_stopping.is_set():
             return False
-        is_asking = bool(self._marking or self._recording or self._claiming)
-        is_empty = not (is_asking or self._busy or self._waiting or self._finished)
+        is_asking = self._claimer.is_asking or not self._rounds.is_empty
+        is_empty = not (is_asking or self._busy or self._following or self._waiting)
         return is_empty or time.monotonic() > self._stop_at + 1.0
 
     def _ask(self, now: float) -> None:
         """Does the rare things that need the database, then asks the next questions."""
-        claims, records = self._link.claims, self._link.records
+        claims = self._link.claims
         assert claims is not None
-        assert records is not None
-        if not records.is_waiting:
+        records = self._link.free_record
+        if records is not None:
             self._look_around(records.connection, now)
-            if self._is_record_due(now):
-                self._ask_record(records)
-        is_hungry = len(self._waiting) < self._slots and now >= self._rests_until
-        if is_hungry and self._may_claim and not claims.is_waiting:
-            self._ask_claim(claims, now)
+            if self._rounds.due_at(busy_count=len(self._busy)) <= now:
+                self._rounds.start(records, slot=self._link.slot)
+        is_hungry = len(self._waiting) < self._slots and self._may_claim
+        if is_hungry and not claims.is_waiting:
+            self._claimer.ask(claims, now, worker_id=self._link.worker_id, slot=self._link.slot)
 
     def _look_around(self, connection: psycopg.Connection, now: float) -> None:
         """Sets the pump to what others have decided: a new identity, a drain, a provider that is down or back."""
@@ -157,30 +149,13 @@ class Pump(threading.Thread):
         else:
             self._wait_for_provider(connection)
 
-    def _ask_claim(self, asker: Asker, now: float) -> None:
-        if self._jobs.is_stale(now):
-            self._jobs.read(asker.connection, now)
-        line = self._jobs.next_line(now)
-        if line is None:
-            self._rests_until = now + min(self._settings.tick_s, LONGEST_SLEEP_S)
-            return
-        limit = claim_size(self._settings.batch_size, self._settings.max_rate)
-        asker.ask(recorder.CLAIM, line.claim_values(worker_id=self._link.worker_id, limit=limit, slot=self._link.slot))
-        self._claiming = line, self._link.worker_id
-
-    def _claimed(self, connection: psycopg.Connection, answer: list, now: float) -> None:
-        assert self._claiming is not None
-        line, worker_id = self._claiming
-        self._claiming = None
-        rows, last = recorder.claimed_rows(
-            answer, worker_id=worker_id, account_id=line.job.account_id, campaign_id=line.job.campaign_id
-        )
-        self._jobs.found(line, last, now)
+    def _claimed(self, asker: Asker, answer: list, now: float) -> None:
+        rows, line = self._claimer.take(answer, now)
         wait_s = interval_s = 0.0
         rate = self._settings.max_rate
         if rate is not None and rows:
             interval_s = pace_interval_s(rate)
-            wait_s = store.reserve_pace(connection, self._provider.name, count=len(rows), interval_s=interval_s)
+            wait_s = store.reserve_pace(asker.connection, self._provider.name, count=len(rows), interval_s=interval_s)
         for place, claimed in enumerate(rows):
             self._waiting.append(Delivery(claimed, line, now + wait_s + place * interval_s))
 
@@ -194,34 +169,62 @@ class Pump(threading.Thread):
             self._begin(channel, self._waiting.popleft(), now)
 
     def _begin(self, channel: Channel, delivery: Delivery, now: float) -> None:
-        try:
-            message = delivery.line.compose(delivery.claimed, self._settings)
-        except Exception as error:
-            if not isinstance(error, Unfillable):
-                log.error("message.not_composed", send_id=delivery.claimed.id, exc_info=error)
-            self._finish(not_composed(delivery.claimed, str(error) or type(error).__name__), now)
+        message = self._composed(delivery, now)
+        if message is None:
             self._connections.put_free(channel, now)
             return
         self._busy[channel.fileno()] = delivery
         self._take(channel, channel.begin(message, now), now)
 
+    def _composed(self, delivery: Delivery, now: float) -> Message | None:
+        """Gives the message; None when it can't be made, which is its outcome."""
+        if (failed := delivery.compose(self._settings)) is not None:
+            self._rounds.add_finished(failed, now)
+        return delivery.message
+
     def _take(self, channel: Channel, result: Answer | Ready | None, now: float) -> None:
         """Takes in what came of using a channel."""
         fd = channel.fileno()
-        if isinstance(result, Ready):
-            self._ready[fd] = self._busy[fd]
-        elif result is not None:
+        while result is not None:
+            if isinstance(result, Ready):
+                self._rounds.add_ready(fd, self._busy[fd], now)
+                break
             self._answered(fd, result, now)
-            if channel.is_open:
-                self._connections.put_free(channel, now)
+            following = self._following.pop(fd, None)
+            if following is None:
+                if channel.is_open:
+                    self._connections.put_free(channel, now)
+                break
+            if not channel.is_open:
+                self._waiting.appendleft(following)
+                break
+            self._busy[fd] = following
+            result = channel.hear(now)
         self._connections.look_after(channel)
+
+    def _hand_over(self, channel: Channel, now: float) -> None:
+        """Sends the terminator, and behind it the commands of the next message."""
+        if (
+            channel.can_follow
+            and self._waiting
+            and self._waiting[0].not_before <= now
+            and not self._is_stopping.is_set()
+        ):
+            delivery = self._waiting.popleft()
+            message = self._composed(delivery, now)
+            if message is not None:
+                if channel.follow(message):
+                    self._following[channel.fileno()] = delivery
+                else:
+                    self._waiting.appendleft(delivery)
+        self._take(channel, channel.finish(now), now)
 
     def _answered(self, fd: int, answer: Answer, now: float) -> None:
         delivery = self._busy.pop(fd)
-        if fd in self._marking:
+        if self._rounds.is_marking(fd):
             delivery.early_answer = answer
             return
-        self._ready.pop(fd, None)
+        self._rounds.drop_ready(fd)
         if isinstance(answer, Untouched) and (answer.trouble or not delivery.is_second_try):
             self._refusal = answer.trouble or self._refusal
             delivery.is_second_try = answer.trouble is None
@@ -238,50 +241,45 @@ class Pump(threading.Thread):
             retry_base_s=self._settings.retry_base_s,
             dice=random.random(),
         )
-        self._finish(outcome, now)
+        self._rounds.add_finished(outcome, now)
 
-    def _finish(self, outcome: Outcome, now: float) -> None:
-        if not self._finished:
-            self._finished_at = now
-        self._finished.append(outcome)
-
-    def _is_record_due(self, now: float) -> bool:
-        if self._ready:
-            return True
-        if not self._finished:
-            return False
-        return not self._busy or len(self._finished) >= self._slots or now - self._finished_at > RECORD_WITHIN_S
-
-    def _ask_record(self, asker: Asker) -> None:
-        self._marking, self._ready = self._ready, {}
-        self._recording, self._finished = self._finished, []
-        values = recorder.record_values(
-            outcomes=self._recording,
-            marks=[(d.claimed, d.line.job.list_id) for d in self._marking.values()],
-            provider=self._provider.name,
-            slot=self._link.slot,
-        )
-        asker.ask(recorder.RECORD, values)
-
-    def _recorded(self, connection: psycopg.Connection, answer: list, now: float) -> None:
+    def _recorded(self, asker: Asker, answer: list, now: float) -> None:
+        connection = asker.connection
         marked_ids, done_ids = set(answer[0]), set(answer[1])
-        marking, self._marking = self._marking, {}
-        recording, self._recording = self._recording, []
-        lost = []
-        for fd, delivery in marking.items():
+        ended = self._rounds.end(asker)
+        marked, lost = [], []
+        for fd, delivery in ended.marking.items():
             delivery.was_marked = delivery.claimed.id in marked_ids
             if delivery.early_answer is not None:
                 self._conclude(delivery, delivery.early_answer, now)
             elif delivery.was_marked:
-                channel = self._connections[fd]
-                self._take(channel, channel.finish(now), now)
+                marked.append(self._connections[fd])
             else:
                 lost.append(delivery)
                 self._abandon(fd)
         self._release(connection, lost)
-        for outcome in recording:
+        for outcome in ended.recording:
+            self._claimer.moved_on(outcome.claimed)
             if outcome.claimed.id not in done_ids:
                 store.settle_late(connection, outcome, slot=self._link.slot)
+        try:
+            # The next group first: the database works on it while this one is handed over.
+            self._ask(now)
+        finally:
+            for channel in marked:
+                self._hand_over(channel, now)
+
+    def _uncomposed(self) -> list[Delivery]:
+        """Gives a few of the messages that will be needed next and are not made yet."""
+        if not self._rounds.is_under_way or self._is_stopping.is_set():
+            return []
+        return [delivery for delivery in islice(self._waiting, self._slots) if delivery.message is None][:COMPOSE_AHEAD]
+
+    def _compose_ahead(self, deliveries: list[Delivery]) -> None:
+        """Makes messages while the database and the provider are at work."""
+        for delivery in deliveries:
+            if self._composed(delivery, time.monotonic()) is None:
+                self._waiting.remove(delivery)
 
     def _abandon(self, fd: int) -> None:
         self._busy.pop(fd, None)
@@ -290,33 +288,42 @@ class Pump(threading.Thread):
     def _release(self, connection: psycopg.Connection, deliveries: list[Delivery]) -> None:
         if deliveries:
             store.release(connection, [(d.claimed, d.line.job.list_id) for d in deliveries], slot=self._link.slot)
+            for delivery in deliveries:
+                self._claimer.moved_on(delivery.claimed)
 
     def _give_back_unmarked(self, connection: psycopg.Connection) -> None:
         deliveries = list(self._waiting)
         self._waiting.clear()
         for fd, delivery in list(self._busy.items()):
-            if not delivery.was_marked:
+            if not delivery.was_marked and not self._rounds.is_marking(fd):
                 deliveries.append(delivery)
                 self._abandon(fd)
-        self._ready = {}
+        self._rounds.drop_all_ready()
         self._release(connection, deliveries)
 
     def _hear_all(self, timeout_s: float) -> None:
-        channels, has_database = self._connections.wait(timeout_s)
+        to_compose = self._uncomposed()
+        channels, has_database = self._connections.wait(0.0 if to_compose else timeout_s)
+        if not channels and not has_database:
+            self._compose_ahead(to_compose)
+            return
         now = time.monotonic()
-        for channel in channels:
-            self._take(channel, channel.advance(now), now)
-        if has_database:
-            try:
+        try:
+            for channel in channels:
+                self._take(channel, channel.advance(now), now)
+                if self._rounds.is_full and self._link.free_record is not None:
+                    self._ask(now)
+            if has_database:
                 self._hear_database()
-            except psycopg.OperationalError as error:
-                self._lose_database(error)
+        except psycopg.OperationalError as error:
+            self._lose_database(error)
 
     def _hear_database(self) -> None:
         # The marks first: messages wait for them.
-        for asker, take in ((self._link.records, self._recorded), (self._link.claims, self._claimed)):
-            if asker is not None and (answer := asker.hear()) is not None:
-                take(asker.connection, answer, time.monotonic())
+        for asker in self._link.askers:
+            if (answer := asker.hear()) is not None:
+                take = self._claimed if asker is self._link.claims else self._recorded
+                take(asker, answer, time.monotonic())
 
     def _expire(self, now: float) -> None:
         is_cut_off = now > self._stop_at
@@ -327,16 +334,14 @@ class Pump(threading.Thread):
         self._connections.close_idle(now)
 
     def _sleep_s(self, now: float) -> float:
-        is_free = self._link.may_record
-        if is_free and self._ready:
-            return 0.0
+        is_free = self._link.free_record is not None
         due = min((channel.deadline for channel in self._connections), default=NEVER)
-        if is_free and self._finished:
-            due = min(due, self._finished_at + RECORD_WITHIN_S)
+        if is_free:
+            due = min(due, self._rounds.due_at(busy_count=len(self._busy)))
         if self._waiting and self._waiting[0].not_before > now:
             due = min(due, self._waiting[0].not_before)
         if is_free and not self._waiting and not self._gate.is_open:
-            due = min(due, self._rests_until)
+            due = min(due, self._claimer.due_at)
         return max(0.0, min(due - now, LONGEST_SLEEP_S))
 
     def _meet_trouble(self, connection: psycopg.Connection, trouble: Trouble, now: float) -> None:
@@ -361,10 +366,10 @@ class Pump(threading.Thread):
     def _reach_database(self, now: float) -> bool:
         if not self._link.may_reach(now):
             return False
-        held = [d.claimed.id for d in (*self._waiting, *self._busy.values())] + [o.claimed.id for o in self._finished]
+        under_way = (*self._waiting, *self._busy.values(), *self._following.values())
+        held = [d.claimed.id for d in under_way] + [o.claimed.id for o in self._rounds.unrecorded]
         self._link.reach(held, now)
-        for asker in (self._link.records, self._link.claims):
-            assert asker is not None
+        for asker in self._link.askers:
             self._connections.watch(asker.fileno())
         return True
 
@@ -372,15 +377,12 @@ class Pump(threading.Thread):
         """Whether the last marks went through is unknown, but no dot followed them: the messages are surely unsent."""
         log.warning("database.lost", worker_id=self._link.worker_id, reason=str(error).strip().partition("\n")[0])
         self._link.close()
-        self._claiming = None
+        self._claimer.lose()
         now = time.monotonic()
-        self._finished = self._recording + self._finished
-        self._recording = []
-        for fd, delivery in self._marking.items():
+        for fd, delivery in self._rounds.lose():
             if delivery.early_answer is None:
                 self._abandon(fd)
-            self._finish(given_back(delivery.claimed, was_marked=True), now)
-        self._marking = {}
+            self._rounds.add_finished(given_back(delivery.claimed, was_marked=True), now)
 
     def _take_new_identity(self, connection: psycopg.Connection) -> None:
         """Drops the rows that wait: recovery has them. Those under way keep the old identity, which fences them."""
@@ -391,8 +393,8 @@ class Pump(threading.Thread):
 
     def _close(self) -> None:
         self._connections.close()
-        if self._is_stopping.is_set() and self._link.may_record:
-            assert self._link.records is not None
+        free = self._link.free_record
+        if self._is_stopping.is_set() and free is not None:
             with suppress(psycopg.OperationalError):
-                store.unregister(self._link.records.connection, self._link.worker_id)
+                store.unregister(free.connection, self._link.worker_id)
         self._link.close()

@@ -7,9 +7,8 @@ sends/states.py.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from console.dispatch.asker import Statement, number_array, text_array
 from console.sends.states import State
@@ -19,8 +18,7 @@ Position = tuple[str, int]
 QUEUE_START: Position = ("-infinity", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A row that this worker holds."""
 
     account_id: int
@@ -33,11 +31,11 @@ class Claimed:
     message_id: str
     dated_at: datetime
     merge_values: dict[str, Any]
+    claim_id: int = 0  # the row of `claims` that names it
     attempt_base: int = 0  # attempts before a person put it back: the cap and the waits count from there
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a claimed row. `outcome` None: surely not handed over and nothing said about it."""
 
     claimed: Claimed
@@ -67,7 +65,7 @@ CLAIM = Statement(
 WITH picked AS MATERIALIZED (
     SELECT s.account_id, s.id, s.email_lower
       FROM sends s
-     WHERE s.account_id = %(account_id)s::bigint AND s.campaign_id = %(campaign_id)s::bigint AND s.status = 'queued'
+     WHERE s.account_id = %(account_id)s::bigint AND s.campaign_id = %(campaign_id)s::bigint AND s.is_queued
        AND s.due_at <= now() AND (s.due_at, s.id) > (%(after_due_at)s::timestamptz, %(after_id)s::bigint)
        AND EXISTS (SELECT FROM campaigns c
                     WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')
@@ -109,11 +107,20 @@ WITH picked AS MATERIALIZED (
         ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
        SET queued = c.queued + excluded.queued, sending = c.sending + excluded.sending,
            suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
+), held AS (
+    INSERT INTO claims (account_id, worker_id, campaign_id, send_ids)
+    SELECT %(account_id)s::bigint, %(worker_id)s::bigint, %(campaign_id)s::bigint, array_agg(id)
+      FROM moved WHERE status = 'sending' HAVING count(*) > 0
+    RETURNING id
+), through AS (
+    DELETE FROM claims WHERE worker_id = %(worker_id)s::bigint AND id = ANY(%(through_ids)s::bigint[])
 )
-SELECT COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
-                                          extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
-                                          attempt_base)
-                         ORDER BY due_at, id), '[]')
+SELECT json_build_array(
+           (SELECT id FROM held),
+           COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
+                                              extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
+                                              attempt_base)
+                             ORDER BY due_at, id), '[]'))
   FROM moved
 """,
 )
@@ -188,10 +195,12 @@ def claim_values(
     limit: int,
     after: Position,
     slot: int,
+    through_ids: Sequence[int] = (),
 ) -> dict[str, str | int | float]:
     """Gives the values for CLAIM: up to `limit` due rows of the campaign, behind `after` in the queue's order.
 
-    Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement.
+    Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement. The rest is
+    named in one row of `claims`; `through_ids` are earlier claims of the worker, all of whose sends have moved on.
     """
     return {
         "worker_id": worker_id,
@@ -203,14 +212,16 @@ def claim_values(
         "after_due_at": after[0],
         "after_id": after[1],
         "slot": slot,
+        "through_ids": number_array(through_ids),
     }
 
 
 def claimed_rows(
-    answer: list[list[Any]], *, worker_id: int, account_id: int, campaign_id: int
+    answer: list[Any], *, worker_id: int, account_id: int, campaign_id: int
 ) -> tuple[list[Claimed], Position | None]:
     """Reads CLAIM's answer: the rows that are the worker's now, and the place of the last row touched, if any."""
-    if not answer:
+    claim_id, found = answer
+    if not found:
         return [], None
     rows = [
         Claimed(
@@ -224,12 +235,13 @@ def claimed_rows(
             message_id,
             datetime.fromtimestamp(dated_s, UTC),
             merge_values,
+            claim_id,
             attempt_base,
         )
-        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _, attempt_base in answer
+        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _, attempt_base in found
         if status == "sending"
     ]
-    return rows, (answer[-1][8], answer[-1][0])
+    return rows, (found[-1][8], found[-1][0])
 
 
 def record_values(

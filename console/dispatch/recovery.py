@@ -24,6 +24,7 @@ def reap(engine: Engine, settings: Settings) -> int:
             interruption_cap=INTERRUPTION_CAP,
             spread_s=settings.tick_s,
         )
+        store.forget_claims(connection)
     if dead or moved:
         log.warning("worker.reaped", workers=dead, rows=moved, in_doubt=in_doubt, dead_letters=buried)
     return len(dead) + moved

@@ -150,10 +150,12 @@ def release_unheld(connection: Connection, worker_id: int, *, held_ids: Sequence
     row = connection.execute(
         """
         WITH moved AS (
-            UPDATE sends SET status = 'queued'
-             WHERE lower(status) = 'sending' AND claimed_by = %(worker_id)s AND handed_over_at IS NULL
-               AND id <> ALL(%(held_ids)s::bigint[])
-            RETURNING account_id, campaign_id
+            UPDATE sends s SET status = 'queued'
+              FROM claims k CROSS JOIN unnest(k.send_ids) AS held (id)
+             WHERE k.worker_id = %(worker_id)s AND s.account_id = k.account_id AND s.id = held.id
+               AND s.status = 'sending' AND s.claimed_by = k.worker_id AND s.handed_over_at IS NULL
+               AND s.id <> ALL(%(held_ids)s::bigint[])
+            RETURNING s.account_id, s.campaign_id
         ), counted AS (
             INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, sending, queued)
             SELECT account_id, campaign_id, %(slot)s, -count(*), count(*)
@@ -259,11 +261,13 @@ _RECOVER = """
 WITH lost AS (
     SELECT s.account_id, s.id, s.handed_over_at IS NOT NULL AS is_marked, COALESCE(t.in_doubt_policy, 'hold') AS policy,
            COALESCE(t.attempt_cap, 1) AS attempt_cap
-      FROM sends s
-      JOIN workers w ON w.id = s.claimed_by AND w.status IN ('dead', 'stopped')
+      FROM workers w
+      JOIN claims k ON k.worker_id = w.id
+     CROSS JOIN unnest(k.send_ids) AS held (id)
+      JOIN sends s ON s.account_id = k.account_id AND s.id = held.id AND s.claimed_by = w.id
       LEFT JOIN campaigns c ON c.account_id = s.account_id AND c.id = s.campaign_id
       LEFT JOIN message_types t ON t.account_id = c.account_id AND t.name = c.message_type
-     WHERE lower(s.status) = 'sending'
+     WHERE w.status IN ('dead', 'stopped') AND s.status = 'sending'
      LIMIT 5000
        FOR UPDATE OF s SKIP LOCKED
 ), moved AS (
@@ -327,6 +331,19 @@ def recover(connection: Connection, *, provider: str, interruption_cap: int, spr
     ).fetchone()
     assert row is not None
     return row[0], row[1], row[2]
+
+
+def forget_claims(connection: Connection) -> int:
+    """Deletes the claims of workers that are gone, once recovery has moved on all their sends; gives how many."""
+    return connection.execute(
+        """
+        DELETE FROM claims k USING workers w
+         WHERE w.id = k.worker_id AND w.status IN ('dead', 'stopped')
+           AND NOT EXISTS (SELECT FROM unnest(k.send_ids) AS held (id)
+                             JOIN sends s ON s.account_id = k.account_id AND s.id = held.id
+                            WHERE s.status = 'sending' AND s.claimed_by = k.worker_id)
+        """
+    ).rowcount
 
 
 def provider_state(connection: Connection, name: str) -> Any:

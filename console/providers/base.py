@@ -160,6 +160,23 @@ class Channel(Protocol):
         """Reads and writes what is possible without waiting."""
         ...
 
+    @property
+    def can_follow(self) -> bool:
+        """Whether a message can start behind another's terminator."""
+        ...
+
+    def follow(self, message: Message) -> bool:
+        """Lets the message start behind the terminator that `finish` sends next; False when it has to `begin`.
+
+        When the terminator's answer has come and the channel is still open, the channel carries this message: `hear`
+        gives what has come for it already. When the channel has closed, the message surely was not handed over.
+        """
+        ...
+
+    def hear(self, now: float) -> Answer | Ready | None:
+        """Gives what is known from all that was read and not yet told."""
+        ...
+
     def finish(self, now: float) -> Answer | None:
         """Hands the message over: sends the terminator."""
         ...

@@ -71,6 +71,16 @@ class CallChannel:
         self._prepared = call
         return _READY
 
+    @property
+    def can_follow(self) -> bool:
+        return False
+
+    def follow(self, message: Message) -> bool:
+        return False
+
+    def hear(self, now: float) -> Answer | Ready | None:
+        return None
+
     def advance(self, now: float) -> Answer | Ready | None:
         with suppress(BlockingIOError):
             self._reading.recv(64)

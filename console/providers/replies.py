@@ -11,6 +11,9 @@ from console.providers.base import Accepted, Deferred, NoAnswer, Refused, Reply,
 
 TEXT_LIMIT = 2_000
 _SIGN_IN = (530, 534, 535, 538)
+# Lines that say that another follows, and the last one; and as much of that as may have come so far.
+_COMPLETE = re.compile(rb"(?:[1-5]\d\d-[^\n]*\n)*([1-5]\d\d)(?:[ \r][^\n]*)?\n")
+_INCOMPLETE = re.compile(rb"(?:[1-5]\d\d-[^\n]*\n)*[^\n]*")
 _ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?=\s|$)")
 
 
@@ -18,7 +21,13 @@ class Said(NamedTuple):
     """One complete reply: its code, 0 when it can't be read, and its lines with the codes."""
 
     code: int
-    text: str
+    raw: bytes
+
+    @property
+    def text(self) -> str:
+        """The lines as text that PostgreSQL can hold, whatever bytes the server sent."""
+        text = self.raw[: 4 * TEXT_LIMIT].decode("utf-8", "replace").replace("\x00", "\ufffd")
+        return text.replace("\r\n", "\n").strip("\r\n")[:TEXT_LIMIT]
 
 
 def take_reply(buffer: bytearray) -> Said | None:
@@ -26,20 +35,16 @@ def take_reply(buffer: bytearray) -> Said | None:
 
     Gives: code 0 for a line that is no reply, whatever follows it.
     """
-    start = 0
-    while (end := buffer.find(b"\n", start)) >= 0:
-        line = buffer[start:end]
-        if not (line[:3].isdigit() and 100 <= int(line[:3]) <= 599 and line[3:4] in (b" ", b"-", b"", b"\r")):
-            text = _decode(buffer)
-            buffer.clear()
-            return Said(0, text)
-        start = end + 1
-        if line[3:4] != b"-":
-            text = _decode(buffer[:start])
-            code = int(line[:3])
-            del buffer[:start]
-            return Said(code, text)
-    return None
+    found = _COMPLETE.match(buffer)
+    if found is not None:
+        said = Said(int(found[1]), bytes(found[0]))
+        del buffer[: found.end()]
+        return said
+    if _INCOMPLETE.fullmatch(buffer):
+        return None
+    said = Said(0, bytes(buffer))
+    buffer.clear()
+    return said
 
 
 def reply(phase: str, said: Said) -> Reply:
@@ -78,9 +83,3 @@ def _queue_id(text: str) -> str | None:
     """Gives what follows "queued as", the id that Postfix and its kin put there."""
     _, found, rest = text.partition("queued as ")
     return rest.split()[0].rstrip(".") if found and rest.split() else None
-
-
-def _decode(raw: bytes | bytearray) -> str:
-    """Gives the lines as text that PostgreSQL can hold, whatever bytes the server sent."""
-    text = bytes(raw[: 4 * TEXT_LIMIT]).decode("utf-8", "replace").replace("\x00", "�")
-    return text.replace("\r\n", "\n").strip("\r\n")[:TEXT_LIMIT]

@@ -1,6 +1,9 @@
-"""One SMTP connection as a non-blocking dialogue: everything up to the dot, the dot by itself, the answer as a value.
+"""One SMTP connection as a non-blocking dialogue: everything up to the dot, the dot, the answer as a value.
 
-Source: RFC 5321, 4.1.1 and 4.5.3.2 (time-outs by phase); RFC 2920 (pipelining).
+Where the server offers pipelining, the next message's MAIL, RCPT and DATA go behind the dot in the same write: one
+round trip a message. Replies come in the order of the commands, so the answer to the dot is known to be that.
+
+Source: RFC 5321, 4.1.1 and 4.5.3.2 (time-outs by phase); RFC 2920, 3.1 (pipelining, also behind the dot).
 """
 
 import math
@@ -43,10 +46,14 @@ class SmtpChannel:
         self._timeout_s = timeout_s
         self._dot_timeout_s = dot_timeout_s
         self._out = b""
+        self._is_dot_unsent = False
         self._in = bytearray()
+        # What the server has not yet answered, in order; behind "end" the commands of the message that follows.
         self._awaited: deque[str] = deque()
+        self._commands: deque[tuple[str, bytes]] = deque()
         self._body = b""
-        self._phase = "idle"
+        self._following: Message | None = None
+        self._stage = "idle"  # where the message is while no answer is awaited: idle or body
         self._failure: Deferred | Refused | Untouched | None = None
         self._needs_reset = False
         self._is_used = False
@@ -64,31 +71,26 @@ class SmtpChannel:
     def wants_write(self) -> bool:
         return bool(self._out)
 
+    @property
+    def can_follow(self) -> bool:
+        return self._offers.has_pipelining
+
     def begin(self, message: Message, now: float) -> Answer | Ready | None:
-        if message.needs_smtputf8 and not self._offers.has_smtputf8:
-            return Refused(
-                Reply("mail", text="The address needs SMTPUTF8, which the server does not offer (RFC 6531).")
-            )
-        limit = self._offers.size_limit
-        if limit and len(message.wire) > limit:
-            return Refused(Reply("mail", text=f"the message has {len(message.wire)} bytes, the server takes {limit}"))
-        self._failure, self._is_answered = None, False
-        body = message.wire
-        if b"\n." in body:
-            body = body.replace(b"\r\n.", b"\r\n..")
-        self._body = b"." + body if body.startswith(b".") else body
-        utf8 = " SMTPUTF8" if message.needs_smtputf8 else ""
-        commands = [
-            ("mail", f"MAIL FROM:<{message.mail_from}>{utf8}\r\n".encode()),
-            ("rcpt", f"RCPT TO:<{message.rcpt_to}>\r\n".encode()),
-            ("data", b"DATA\r\n"),
-        ]
+        if (refused := self._refusal_of(message)) is not None:
+            return refused
+        self._take_up(message)
+        self._commands = deque(_commands(message))
         if self._needs_reset:
-            commands.insert(0, ("reset", b"RSET\r\n"))
+            self._commands.appendleft(("reset", b"RSET\r\n"))
             self._needs_reset = False
-        self._commands = deque(commands)
         self._next_commands()
         return self._write(now)
+
+    def follow(self, message: Message) -> bool:
+        if not self.can_follow or self._refusal_of(message) is not None:
+            return False
+        self._following = message
+        return True
 
     def advance(self, now: float) -> Answer | Ready | None:
         if self._out and (trouble := self._write(now)) is not None:
@@ -99,7 +101,10 @@ class SmtpChannel:
         if not chunk:
             return self._lost("the server closed the connection")
         self._in += chunk
-        while self._sock is not None and (said := take_reply(self._in)) is not None:
+        return self.hear(now)
+
+    def hear(self, now: float) -> Answer | Ready | None:
+        while self._in and self._sock is not None and (said := take_reply(self._in)) is not None:
             result = self._hear(said, now)
             if result is not None:
                 return result
@@ -108,9 +113,13 @@ class SmtpChannel:
         return None
 
     def finish(self, now: float) -> Answer | None:
-        self._phase = "end"
         self._awaited.append("end")
         self._out += _DOT
+        self._is_dot_unsent = True
+        if self._following is not None:
+            for phase, line in _commands(self._following):
+                self._awaited.append(phase)
+                self._out += line
         return self._drain(now)
 
     def time_out(self) -> Answer | None:
@@ -124,11 +133,34 @@ class SmtpChannel:
         self.deadline = math.inf
 
     def quit(self) -> None:
-        if self._sock is not None and self._phase == "idle":
+        if self._phase == "idle" and self._sock is not None:
             # Whatever happens at QUIT changes no result (RFC 5321, 4.1.1.10).
             with suppress(OSError):
                 self._sock.send(b"QUIT\r\n")
         self.close()
+
+    @property
+    def _phase(self) -> str:
+        return self._awaited[0] if self._awaited else self._stage
+
+    def _refusal_of(self, message: Message) -> Refused | None:
+        """Judges a message by what the server offers."""
+        if message.needs_smtputf8 and not self._offers.has_smtputf8:
+            return Refused(
+                Reply("mail", text="The address needs SMTPUTF8, which the server does not offer (RFC 6531).")
+            )
+        limit = self._offers.size_limit
+        if limit and len(message.wire) > limit:
+            return Refused(Reply("mail", text=f"the message has {len(message.wire)} bytes, the server takes {limit}"))
+        return None
+
+    def _take_up(self, message: Message) -> None:
+        """Makes this the message that is talked about."""
+        self._failure, self._is_answered = None, False
+        body = message.wire
+        if b"\n." in body:
+            body = body.replace(b"\r\n.", b"\r\n..")
+        self._body = b"." + body if body.startswith(b".") else body
 
     def _hear(self, said: Said, now: float) -> Answer | Ready | None:
         """Takes one reply; gives a result when the message's fate, or readiness for the dot, is known."""
@@ -136,12 +168,12 @@ class SmtpChannel:
             return self._hear_unasked(said)
         self._is_answered = self._is_used = True
         phase = self._awaited.popleft()
-        self._phase = phase
         match phase:
             case "end":
-                return self._over(after_dot(said), is_last=said.code in (0, 421) or said.code // 100 in (1, 3))
+                return self._hear_end(said, now)
             case "reset":
                 if said.code // 100 != 2:
+                    self._awaited.appendleft(phase)
                     return self._lost("the server refused RSET")
             case _:
                 if said.code // 100 != (3 if phase == "data" else 2):
@@ -158,12 +190,21 @@ class SmtpChannel:
         self._next_commands()
         return self._write(now)
 
+    def _hear_end(self, said: Said, now: float) -> Answer:
+        is_last = said.code in (0, 421) or said.code // 100 in (1, 3)
+        answer = self._over(after_dot(said), is_last=is_last)
+        if self._following is not None and not is_last:
+            self._take_up(self._following)
+            self.deadline = now + self._allowed_s()
+        self._following = None
+        return answer
+
     def _hear_unasked(self, said: Said) -> Answer | None:
         """Takes a 421 that nothing asked for (RFC 5321, 3.8), or noise: the line is of no more use."""
-        if self._phase == "idle":
+        if self._stage == "idle":
             self.close()
             return None
-        return self._over(before_dot(self._phase, said), is_last=True)
+        return self._over(before_dot(self._stage, said), is_last=True)
 
     def _fail(self, phase: str, said: Said) -> None:
         # The first failure is the cause; what follows in a pipelined group only follows from it.
@@ -173,7 +214,7 @@ class SmtpChannel:
         if self._failure is not None:
             # The group's DATA was taken although RCPT failed. Only a closed line surely ends it without a message.
             return self._over(self._failure, is_last=True)
-        self._phase = "body"
+        self._stage = "body"
         self._out += self._body
         return self._write(now)
 
@@ -183,13 +224,12 @@ class SmtpChannel:
         for _ in range(min(count, len(self._commands))):
             phase, line = self._commands.popleft()
             self._awaited.append(phase)
-            self._phase = phase
             self._out += line
 
     def _write(self, now: float) -> Answer | Ready | None:
         """Writes what the socket takes; Ready when the whole body is with the kernel."""
         trouble = self._drain(now)
-        if trouble is None and self._phase == "body" and not self._out:
+        if trouble is None and not self._out and self._phase == "body":
             self.deadline = math.inf
             return _READY
         return trouble
@@ -203,7 +243,9 @@ class SmtpChannel:
             sent = 0
         except OSError as error:
             return self._lost(_words(error))
-        self._out = self._out[sent:]
+        if sent:
+            self._is_dot_unsent = False
+            self._out = self._out[sent:]
         self.deadline = now + self._allowed_s()
         return None
 
@@ -237,11 +279,11 @@ class SmtpChannel:
         """Judges a connection that is gone, by how far the message had come; None when there was no message."""
         phase = self._phase
         # The kernel has not taken the dot: the server can't have seen it. TLS may have sent a part of its record.
-        if phase == "end" and self._out == _DOT and not isinstance(self._sock, ssl.SSLSocket):
+        if phase == "end" and self._is_dot_unsent and not isinstance(self._sock, ssl.SSLSocket):
             phase = "body"
         self.close()
         self._awaited.clear()
-        self._phase = "idle"
+        self._stage, self._following = "idle", None
         if phase == "idle":
             return None
         if phase == "end":
@@ -253,13 +295,22 @@ class SmtpChannel:
         return Deferred(Reply(phase, text=reason))
 
     def _over(self, answer: Answer, *, is_last: bool = False) -> Answer:
-        self._phase = "idle"
+        self._stage = "idle"
         self._body = b""
         self.deadline = math.inf
         if is_last:
             self._awaited.clear()
             self.close()
         return answer
+
+
+def _commands(message: Message) -> tuple[tuple[str, bytes], ...]:
+    utf8 = " SMTPUTF8" if message.needs_smtputf8 else ""
+    return (
+        ("mail", f"MAIL FROM:<{message.mail_from}>{utf8}\r\n".encode()),
+        ("rcpt", f"RCPT TO:<{message.rcpt_to}>\r\n".encode()),
+        ("data", b"DATA\r\n"),
+    )
 
 
 def _words(error: OSError) -> str:

@@ -4,7 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
+    Computed,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -13,6 +15,7 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
 from console.audience.models import EMAIL_LOWER
@@ -62,30 +65,27 @@ class Send(Base):
         UniqueConstraint("account_id", "campaign_id", "subscriber_id"),
         # Address before campaign: the same index finds all that one person got.
         UniqueConstraint("account_id", "email_lower", "campaign_id"),
+        # No index names `status`: mark and outcome then change no indexed column, so PostgreSQL writes the new row
+        # version beside the old one and touches no index (HOT). Rows being sent are found through `claims`.
         # Exactly the ORDER BY of the claim (dispatch/recorder.py), or the planner walks past every sent row.
-        Index(
-            "sends_queued_idx", "account_id", "campaign_id", "due_at", "id", postgresql_where=text("status = 'queued'")
-        ),
-        # For recovery alone. Spelled with lower() so that no other statement's status = 'sending' matches it: it holds
-        # the dead entries of every message sent since the last vacuum, a long way for a claim or a mark.
-        Index("sends_sending_idx", "claimed_by", postgresql_where=text("lower(status) = 'sending'")),
+        Index("sends_queued_idx", "account_id", "campaign_id", "due_at", "id", postgresql_where=text("is_queued")),
         # What waits for a person, of all campaigns, by why it does.
         Index(
             "sends_unsettled_idx",
             "account_id",
-            "status",
+            "exception",
             "error_class",
             "id",
-            postgresql_where=text("status IN ('dead','in_doubt')"),
+            postgresql_where=text("exception IN ('dead','in_doubt')"),
         ),
         # The states that few rows are in; sent rows never enter it.
         Index(
             "sends_exception_idx",
             "account_id",
             "campaign_id",
-            "status",
+            "exception",
             "id",
-            postgresql_where=text("status IN ('failed','in_doubt','dead','suppressed','cancelled','expired')"),
+            postgresql_where=text("exception IS NOT NULL"),
         ),
         {
             "comment": "The ledger: one row a message; the row is the reservation, the queue entry and the record.",
@@ -104,6 +104,16 @@ class Send(Base):
         comment="The event's stable name; for a campaign the job_id, campaign:{campaign_id}:{subscriber_id}."
     )
     status: Mapped[str] = mapped_column(server_default=text("'queued'"), comment="The state (sends/states.py).")
+    is_queued: Mapped[bool] = mapped_column(
+        Computed("status = 'queued'", persisted=True), comment="Whether the state is queued; for the queue's index."
+    )
+    exception: Mapped[str | None] = mapped_column(
+        Computed(
+            "CASE WHEN status IN ('failed','in_doubt','dead','suppressed','cancelled','expired') THEN status END",
+            persisted=True,
+        ),
+        comment="The state, when it is one that few sends are in; for the indexes over those.",
+    )
     due_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="Not to be claimed before.")
     first_due_at: Mapped[datetime] = mapped_column(
         server_default=func.now(),
@@ -139,6 +149,23 @@ class Send(Base):
     )
     provider_id: Mapped[str | None] = mapped_column(comment="The provider's own id for the message.")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was reserved.")
+
+
+class Claim(Base):
+    """The sends that a worker took in one statement; forgotten when all of them are through."""
+
+    __tablename__ = "claims"
+    __table_args__ = (
+        Index(None, "worker_id"),
+        {"comment": "Which sends each worker holds, one row a claim: how recovery finds those of a dead one."},
+    )
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The claim's number.")
+    worker_id: Mapped[int] = mapped_column(comment="The worker that made it.")
+    campaign_id: Mapped[int | None] = mapped_column(comment="The campaign that the sends are of.")
+    send_ids: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="The sends, sending when it was made.")
+    claimed_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was made.")
 
 
 class Attempt(Base):

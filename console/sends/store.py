@@ -133,7 +133,7 @@ _CANCEL = text(
     """
     WITH picked AS (
         SELECT s.account_id, s.id FROM sends s
-         WHERE s.account_id = :account_id AND s.campaign_id = :campaign_id AND s.status = 'queued'
+         WHERE s.account_id = :account_id AND s.campaign_id = :campaign_id AND s.is_queued
            AND EXISTS (SELECT FROM campaigns c WHERE c.account_id = :account_id AND c.id = :campaign_id
                                                  AND c.status = 'cancelled')
          ORDER BY s.due_at, s.id

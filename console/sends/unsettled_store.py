@@ -85,7 +85,7 @@ def chosen_rows(chosen: Chosen) -> tuple[str, str, dict[str, Any]]:
 
     The state is written into the statement: bound, it would hide the partial indexes from a generic plan.
     """
-    conditions = [f"s.account_id = :account_id AND s.status = '{State(chosen.status).value}'"]
+    conditions = [f"s.account_id = :account_id AND s.exception = '{State(chosen.status).value}'"]
     values: dict[str, Any] = {}
     if chosen.error_class is not None:
         conditions.append("s.error_class = :error_class")
@@ -123,15 +123,15 @@ def page(
 _CLASSES = """
 WITH RECURSIVE k (error_class) AS (
     (SELECT s.error_class FROM sends s
-      WHERE s.account_id = :account_id AND s.status = '{status}' ORDER BY s.error_class LIMIT 1)
+      WHERE s.account_id = :account_id AND s.exception = '{status}' ORDER BY s.error_class LIMIT 1)
     UNION ALL
     SELECT (SELECT s.error_class FROM sends s
-             WHERE s.account_id = :account_id AND s.status = '{status}' AND s.error_class > k.error_class
+             WHERE s.account_id = :account_id AND s.exception = '{status}' AND s.error_class > k.error_class
              ORDER BY s.error_class LIMIT 1)
       FROM k WHERE k.error_class IS NOT NULL
 )
 SELECT k.error_class,
-       (SELECT count(*) FROM (SELECT FROM sends s WHERE s.account_id = :account_id AND s.status = '{status}'
+       (SELECT count(*) FROM (SELECT FROM sends s WHERE s.account_id = :account_id AND s.exception = '{status}'
                                  AND s.error_class = k.error_class LIMIT :count_limit + 1) x) AS count
   FROM k WHERE k.error_class IS NOT NULL LIMIT :limit
 """

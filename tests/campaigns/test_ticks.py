@@ -173,6 +173,10 @@ def test_an_audience_of_opted_out_people_alone_is_done_at_once(stage: Stage) -> 
 def test_wrong_counters_cannot_finish_a_campaign_early(stage: Stage, status: str) -> None:
     campaign_id = stage.built()
     stage.sql("UPDATE sends SET status = :status, claimed_by = 1", status=status)
+    stage.sql(
+        "INSERT INTO claims (account_id, worker_id, campaign_id, send_ids)"
+        " SELECT account_id, 1, campaign_id, array_agg(id) FROM sends WHERE status = 'sending' GROUP BY 1, 3"
+    )
     stage.sql("UPDATE campaign_counts SET queued = 0, sending = 0")
     assert ticks.finish_done(stage.engine, stage.settings) == 0
     assert stage.row(campaign_id).status == "sending"

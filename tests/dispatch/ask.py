@@ -1,6 +1,7 @@
 """Runs the dispatch statements from a test, one after the other, and sets up a campaign that is sending."""
 
 import select
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import make
@@ -62,11 +63,18 @@ class Hand:
         return answer
 
     def claim(
-        self, where: Sending, *, limit: int = 20, after: Position = QUEUE_START, age_cap_s: int = 345_600
+        self,
+        where: Sending,
+        *,
+        limit: int = 20,
+        after: Position = QUEUE_START,
+        age_cap_s: int = 345_600,
+        through_ids: Sequence[int] = (),
     ) -> tuple[list[Claimed], Position | None]:
         values = recorder.claim_values(
             worker_id=self.worker_id, account_id=where.account_id, campaign_id=where.campaign_id,
             list_id=where.list_id, age_cap_s=age_cap_s, limit=limit, after=after, slot=self.worker_id % 15,
+            through_ids=through_ids,
         )  # fmt: skip
         return recorder.claimed_rows(
             self.ask(recorder.CLAIM, values),

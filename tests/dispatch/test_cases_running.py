@@ -12,7 +12,7 @@ import pytest
 from house import House, house
 from peers.sink import Sink
 from peers.sink_script import Rule
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from visit import Browser, site
 
 from console import clock
@@ -160,8 +160,8 @@ def test_a_session_cut_right_after_the_250_sends_nobody_twice(
 def test_a_worker_holds_no_more_than_it_was_told_to(engine: Engine, database_url: str, tmp_path: Path) -> None:
     """C15: claims of one, three connections, statistics that know of no row; few rows are ever under way.
 
-    For each connection a worker holds at most one message on it, one that waits for it, and one whose outcome is not
-    on record yet.
+    For each connection a worker holds at most one message on it, one behind that, one that waits, and one whose outcome
+    is not on record yet.
     """
     emails = [f"m{number:03d}@example.com" for number in range(300)]
     connections = 3
@@ -175,7 +175,7 @@ def test_a_worker_holds_no_more_than_it_was_told_to(engine: Engine, database_url
         held = []
         with at.sending():
             at.wait_until(lambda: held.append(_sending_count(at)) or at.stage.row(campaign_id).status == "sent")
-        assert 0 < max(held) <= 3 * connections
+        assert 0 < max(held) <= 4 * connections
         assert sink.open_most <= connections
         assert Counter(each.recipient for each in sink.datas) == dict.fromkeys(emails, 1)
         at.check_books(sink, campaign_id)
@@ -288,3 +288,25 @@ def test_a_campaign_that_is_days_late_is_held_and_not_lost(engine: Engine, datab
             at.wait_until_sent(campaign_id)
         assert len(sink.datas) == 2
         at.check_books(sink, campaign_id)
+
+
+@pytest.mark.parametrize("then", ["close", "reset"])
+def test_what_follows_a_message_in_doubt_is_sent_on_another_line(
+    engine: Engine, database_url: str, tmp_path: Path, then: str
+) -> None:
+    """The next message's commands went out behind the dot whose answer is missing: it costs that one nothing."""
+    emails = _addresses("a", "b", "c", "d")
+    rule = Rule(stage="DOT", recipient="a@example.com", then=then, accepts=True)  # type: ignore[arg-type]
+    with Sink(rule) as sink:
+        at = house(engine, database_url, tmp_path, emails=emails, smtp_url=sink.url, CONNECTIONS="1")
+        campaign_id = at.stage.approved()
+        with at.sending():
+            at.wait_until_sent(campaign_id)
+        assert Counter(each.recipient for each in sink.accepted) == dict.fromkeys(emails, 1)
+        with transaction(engine) as session:
+            found = session.execute(text("SELECT email, status, attempt_no FROM sends ORDER BY email")).all()
+        assert [tuple(row) for row in found] == [
+            ("a@example.com", "in_doubt", 1),
+            *((email, "sent", 1) for email in emails[1:]),
+        ]
+        at.check_books(sink, campaign_id, doubts=1)

@@ -17,7 +17,7 @@ LATER = Reply("end", 451, "4.3.0", "451 4.3.0 later")
 
 
 def _outcome(answer: Answer, *, job: Job = JOB, attempt_no: int = 0, was_marked: bool = True) -> Outcome:
-    claimed = replace(CLAIMED, attempt_no=attempt_no)
+    claimed = CLAIMED._replace(attempt_no=attempt_no)
     return outcome_of(answer, claimed, job, was_marked=was_marked, retry_base_s=30, dice=0)
 
 
@@ -51,10 +51,10 @@ def test_the_last_attempt_deferred_makes_a_dead_letter_with_the_reply(policy: st
 
 
 def test_attempts_from_before_a_person_put_it_back_count_against_nothing() -> None:
-    put_back = replace(CLAIMED, attempt_no=3, attempt_base=3)
+    put_back = CLAIMED._replace(attempt_no=3, attempt_base=3)
     first = outcome_of(Deferred(LATER), put_back, JOB, was_marked=True, retry_base_s=30, dice=0)
     assert (first.status, first.wait_s, first.attempt_no_after) == (State.QUEUED, 30, 4)
-    last = outcome_of(Deferred(LATER), replace(put_back, attempt_no=5), JOB, was_marked=True, retry_base_s=30, dice=0)
+    last = outcome_of(Deferred(LATER), put_back._replace(attempt_no=5), JOB, was_marked=True, retry_base_s=30, dice=0)
     assert last.status is State.DEAD
 
 
@@ -66,7 +66,7 @@ def test_no_answer_is_tried_again_only_where_a_person_chose_that() -> None:
 
 
 def test_a_row_given_back_counts_no_attempt_even_if_its_mark_did() -> None:
-    outcome = given_back(replace(CLAIMED, attempt_no=4), was_marked=True)
+    outcome = given_back(CLAIMED._replace(attempt_no=4), was_marked=True)
     assert (outcome.attempt_no_before, outcome.attempt_no_after) == (5, 4)
     assert outcome.status is State.QUEUED
 

@@ -245,13 +245,57 @@ def test_the_claim_walks_the_queue_index_and_nothing_else_late_in_a_campaign(eng
     hand = Hand(database_url)
     claimed, _ = hand.claim(where)
     assert len(claimed) == 1
-    plans = hand.connection.execute("EXPLAIN EXECUTE claim(1, 1, '-infinity', 0, 20, 1, 60, 1, 1)").fetchall()
+    plans = hand.connection.execute("EXPLAIN EXECUTE claim(1, 1, '-infinity', 0, 20, 1, 60, 1, 1, '{}')").fetchall()
     plan = "\n".join(line for (line,) in plans)
     picking = plan[: plan.index("CTE judged")]
     assert "sends_queued_idx" in picking
     assert "Sort" not in picking
     assert "Seq Scan on sends" not in plan
-    assert "sends_sending_idx" not in plan
+
+
+def test_neither_a_mark_nor_an_outcome_touches_an_index(engine: Engine, database_url: str) -> None:
+    where = sending(engine, recipients=3)
+    hand = Hand(database_url)
+    claimed, _ = hand.claim(where)
+    before = _updates(hand)
+    hand.record(where, marks=claimed)
+    hand.record(where, outcomes=[sent(each) for each in claimed])
+    updates, in_place = (after - first for after, first in zip(_updates(hand), before, strict=True))
+    assert (updates, in_place) == (6, 6)
+
+
+def test_a_claim_is_named_until_the_worker_says_that_it_is_through(engine: Engine, database_url: str) -> None:
+    where = sending(engine, recipients=3)
+    hand = Hand(database_url)
+    first, last = hand.claim(where, limit=2)
+    assert last is not None
+    assert _claims(hand) == [(where.campaign_id, sorted(each.id for each in first))]
+    hand.record(where, marks=first)
+    hand.record(where, outcomes=[sent(each) for each in first])
+    second, _ = hand.claim(where, after=last, through_ids=[first[0].claim_id])
+    assert _claims(hand) == [(where.campaign_id, [each.id for each in second])]
+
+
+def test_nobody_ends_another_workers_claim(engine: Engine, database_url: str) -> None:
+    where = sending(engine, recipients=2)
+    one, other = Hand(database_url), Hand(database_url)
+    claimed, _ = one.claim(where, limit=1)
+    other.claim(where, through_ids=[claimed[0].claim_id])
+    assert len(_claims(one)) == 2
+
+
+def _updates(hand: Hand) -> tuple[int, int]:
+    """How many updates the table of sends has seen, and how many of them touched no index."""
+    hand.connection.execute("SELECT pg_stat_force_next_flush()")
+    row = hand.connection.execute(
+        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'sends'"
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def _claims(hand: Hand) -> list[tuple]:
+    return hand.connection.execute("SELECT campaign_id, send_ids FROM claims ORDER BY id").fetchall()
 
 
 def _attempts(database_url: str) -> list[tuple]:

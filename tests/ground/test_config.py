@@ -26,7 +26,7 @@ def _load(data_dir: Path, **variables: str) -> config.Settings:
 def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     settings = _load(tmp_path)
     assert settings.database_url is None
-    assert (settings.tick_s, settings.batch_size, settings.connections) == (5, 20, 16)
+    assert (settings.tick_s, settings.batch_size, settings.connections) == (5, 20, 24)
     assert (settings.heartbeat_s, settings.dead_after_s, settings.max_rate) == (5, 30, None)
     assert (settings.smtp_dot_timeout_s, settings.smtp_timeout_s) == (600, 300)
     assert (settings.base_url, settings.is_https) == ("http://127.0.0.1:8080", False)

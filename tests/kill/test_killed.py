@@ -40,7 +40,7 @@ def test_kills_at_random_moments_neither_repeat_nor_lose_a_message(
     verdict = report.verdict
     assert (verdict.duplicates, verdict.lost) == (0, 0)
     assert verdict.states["sent"] + verdict.states["in_doubt"] == 3000
-    assert verdict.states["in_doubt"] <= report.in_doubt_limit == 6 * 16
+    assert verdict.states["in_doubt"] <= report.in_doubt_limit == 6 * 24
     assert verdict.accepted is not None
     assert verdict.states["sent"] <= verdict.accepted <= 3000
 

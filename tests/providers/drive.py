@@ -39,6 +39,11 @@ def hand_over(channel: Channel) -> Answer | Ready | None:
     return _wait(channel, channel.finish(time.monotonic()))
 
 
+def listen(channel: Channel) -> Answer | Ready | None:
+    """Waits for what is said of the message that followed."""
+    return _wait(channel, channel.hear(time.monotonic()))
+
+
 def deliver(channel: Channel, what: Message) -> Answer | Ready | None:
     """The whole way of one message."""
     result = until_ready(channel, what)

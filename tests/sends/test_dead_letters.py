@@ -143,7 +143,7 @@ def test_the_list_is_read_along_its_index(office: visit.Office) -> None:
         plan = "\n".join(
             connection.execute(
                 text(
-                    "EXPLAIN SELECT s.id FROM sends s WHERE s.account_id = :account_id AND s.status = 'dead'"
+                    "EXPLAIN SELECT s.id FROM sends s WHERE s.account_id = :account_id AND s.exception = 'dead'"
                     " AND (s.error_class, s.id) > ('', 0) ORDER BY s.error_class, s.id LIMIT 51"
                 ),
                 {"account_id": office.account_id},
