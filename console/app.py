@@ -5,7 +5,8 @@ from flask_wtf import CSRFProtect
 from htmx_flask import Htmx
 from sqlalchemy import Engine
 
-from console.accounts.views import accounts, load_person
+from console.accounts.key_views import accounts
+from console.accounts.views import load_person
 from console.audience.views import audience
 from console.campaigns import step_views
 from console.config import Settings

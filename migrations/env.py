@@ -3,6 +3,7 @@
 from alembic import context
 
 import console.accounts.models
+import console.api.models
 import console.audience.models
 import console.campaigns.models
 import console.dispatch.models

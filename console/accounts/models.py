@@ -1,9 +1,9 @@
-"""Tables of tenants, the people who sign in, and what they did."""
+"""Tables of tenants, the people who sign in, the keys of their programs, and what they did."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, UniqueConstraint, func, text
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Integer, UniqueConstraint, func, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.types import Text
@@ -11,6 +11,8 @@ from sqlalchemy.types import Text
 from console.db import IDENTITY, Base
 
 ROLES = ("marketer", "approver", "support", "operator", "admin")
+# What an API key may do: hand in and cancel messages; read; stop mail to an address and allow it again.
+SCOPES = ("send", "read", "suppress")
 
 
 class Account(Base):
@@ -72,3 +74,39 @@ class AuditEntry(Base):
     action: Mapped[str] = mapped_column(comment="What was done: campaign.approve, subscriber.suppress, ...")
     object_id: Mapped[str] = mapped_column(comment="What it was done to: a row's id or an address.")
     details: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"), comment="What else belongs to it.")
+
+
+class ApiKey(Base):
+    """A key with which a program of the account calls /api/v1. Shown once; only its hash is kept."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        ForeignKeyConstraint(["account_id", "created_by"], ["users.account_id", "users.id"], name="api_keys_maker_fk"),
+        ForeignKeyConstraint(
+            ["account_id", "revoked_by"], ["users.account_id", "users.id"], name="api_keys_revoker_fk"
+        ),
+        CheckConstraint("scopes <@ ARRAY['send','read','suppress'] AND cardinality(scopes) > 0", name="scopes"),
+        CheckConstraint("calls_per_minute > 0", name="calls_per_minute"),
+        {"comment": "Keys of programs that call the API; hashed, bound to one account."},
+    )
+
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id"), primary_key=True, comment="The account that it works in, and no other."
+    )
+    id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The key's number; stands in its prefix.")
+    name: Mapped[str] = mapped_column(comment="What it is for, in words for people; may be empty.")
+    secret_hash: Mapped[str] = mapped_column(
+        unique=True, comment="SHA-256 in hex of the 256 random bits in the key; they are kept nowhere."
+    )
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(Text), comment="What it may do: send, read, suppress.")
+    calls_per_minute: Mapped[int] = mapped_column(
+        Integer,
+        comment="Calls that it may make in a minute on average, from all processes; a message of a batch is one.",
+    )
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was made.")
+    created_by: Mapped[int | None] = mapped_column(comment="Who made it; empty for the command line.")
+    last_used_at: Mapped[datetime | None] = mapped_column(
+        comment="The last call, to the minute: written when the one before is a minute old."
+    )
+    revoked_at: Mapped[datetime | None] = mapped_column(comment="Since when it is refused; empty while it works.")
+    revoked_by: Mapped[int | None] = mapped_column(comment="Who revoked it; empty for the command line.")

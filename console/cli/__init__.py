@@ -8,11 +8,23 @@ from collections.abc import Sequence
 
 import click
 
-from console.cli import accounts, campaigns, database, demo, sends, serve, settle, subscribers
+from console.cli import accounts, campaigns, database, demo, keys, sends, serve, settle, subscribers
 from console.cli.root import cli
 from console.errors import InvalidInput, SendonceError
 
-__all__ = ["accounts", "campaigns", "cli", "database", "demo", "main", "sends", "serve", "settle", "subscribers"]
+__all__ = [
+    "accounts",
+    "campaigns",
+    "cli",
+    "database",
+    "demo",
+    "keys",
+    "main",
+    "sends",
+    "serve",
+    "settle",
+    "subscribers",
+]
 
 # The disk is full, by quota or by the size of a file, or the terminal is gone.
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
