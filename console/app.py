@@ -12,12 +12,13 @@ from console.campaigns import step_views
 from console.config import Settings
 from console.db import make_engine
 from console.errors import ConfigError
+from console.inbox.receive_views import inbox
 from console.paths import STATIC, TEMPLATES
 from console.sends import settle_views
 from console.today.views import today
 from console.web import assets, database, guards, headers, pages, problems, throttle
 from console.web.health import health
-from console.web.ids import IdConverter
+from console.web.ids import IdConverter, TokenConverter
 
 # HTML of up to a million characters, encoded for a form.
 LARGEST_FORM_BYTES = 4 * 1024 * 1024
@@ -39,16 +40,19 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
         SENDONCE_SETTINGS=settings,
     )
     app.url_map.converters["id"] = IdConverter
+    app.url_map.converters["token"] = TokenConverter
     database.bind(app, _engine(settings, engine))
     Htmx(app)
     pages.init_app(app)
     assets.init_app(app)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, health):
+    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
     csrf.exempt(audience)
+    # Applications have neither; an event's signature is what tells whose it is.
+    csrf.exempt(app.view_functions["inbox.receive"])
     throttle.init_app(app, endpoint="accounts.sign_in")
     guards.init_app(app, load_person=load_person)
     problems.init_app(app)
