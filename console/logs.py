@@ -26,6 +26,8 @@ QUIET_LIBRARIES = {
 PLAIN_FIELDS = frozenset({"message_id"})
 
 _QUOTED_LOCAL_PART = re.compile(r'"[^"\n]*"(?=@)')
+# The secret part of an endpoint's address (inbox/receive_views.py).
+_INBOX_TOKEN = re.compile(r"(/inbox/[^/\s]{1,100}/)[A-Za-z0-9_-]{43}")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]*(?=@)")
 # One pass over words, each looked at once: a pattern for whole addresses would try every start of a long line again.
 _WORD = re.compile(r"[^\s<>\"(),;:\[\]=]+")
@@ -68,6 +70,7 @@ def correlated(correlation_id: str) -> Iterator[None]:
 
 def mask(text: str) -> str:
     """Gives the text with each address cut to its first letter and domain (a***@example.com), and no credentials."""
+    text = _INBOX_TOKEN.sub(r"\1***", text)
     if "@" not in text and "%40" not in text:
         return text
     return _WORD.sub(_masked_word, _QUOTED_LOCAL_PART.sub("***", _CREDENTIALS.sub("***", text)))

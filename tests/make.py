@@ -16,6 +16,7 @@ from console.campaigns.models import Campaign, CampaignContent, CampaignCount
 from console.content.compile import Compiled, compile_content
 from console.content.header import Headers
 from console.content.source import Recipient, Source
+from console.inbox import service as inbox_service
 from console.sends.models import Claim, Send
 
 
@@ -53,6 +54,7 @@ def list_headers(*, list_id: str = "l1.t1.example.com", feedback_id: str = "7:t1
     return Headers(list_id=list_id, feedback_id=feedback_id)
 
 
+SECRET_KEY = "test-key-" + "k" * 32
 PASSWORD = "correct horse battery"
 # argon2 is slow on purpose; one hash serves all users of all tests.
 _PASSWORD_HASH = passwords.hash_password(PASSWORD)
@@ -172,3 +174,10 @@ def send(
             .values({counter: counter + 1})
         )
     return made.id
+
+
+def endpoint(session: Session, account_id: int, *, name: str = "shop", **wanted: Any) -> inbox_service.Made:
+    """An endpoint of the inbox with its token; unsigned unless `wanted` (of inbox.service.Wanted) says otherwise."""
+    return inbox_service.add_endpoint(
+        session, account_id, user_id=None, name=name, wanted=inbox_service.Wanted(**wanted), secret_key=SECRET_KEY
+    )

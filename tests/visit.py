@@ -23,7 +23,7 @@ HTMX = {"HX-Request": "true"}
 
 def site(engine: Engine, **changes: Any) -> Flask:
     """The web application; `changes` are settings by their field names."""
-    settings = config.load({"SENDONCE_SECRET_KEY": "test-key-" + "k" * 32, "SENDONCE_BASE_URL": "http://localhost"})
+    settings = config.load({"SENDONCE_SECRET_KEY": make.SECRET_KEY, "SENDONCE_BASE_URL": "http://localhost"})
     return create_app(replace(settings, **changes), engine)
 
 

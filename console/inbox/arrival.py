@@ -21,7 +21,7 @@ _SECRET_HEADER = re.compile(r"authorization|cookie|token|secret|password|api-?ke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where an endpoint's events carry their id and type: a header, looked at first, and a JSON path; empty: neither."""
+    """Where an endpoint's events carry id and type: a header, looked at first, and a JSON path; empty: not there."""
 
     id_header: str
     id_path: str

@@ -36,9 +36,7 @@ def insert_endpoint(session: Session, account_id: int, *, columns: dict[str, Any
 
 def update_endpoint(session: Session, account_id: int, endpoint_id: int, *, columns: dict[str, Any]) -> bool:
     """Changes an endpoint's columns; tells whether there is such an endpoint."""
-    statement = (
-        update(Endpoint).where(Endpoint.account_id == account_id, Endpoint.id == endpoint_id).values(**columns)
-    )
+    statement = update(Endpoint).where(Endpoint.account_id == account_id, Endpoint.id == endpoint_id).values(**columns)
     return session.execute(statement.returning(Endpoint.id)).one_or_none() is not None
 
 
@@ -95,9 +93,7 @@ def endpoint_rows(session: Session, account_id: int) -> list[EndpointRow]:
         Endpoint.id, Endpoint.name, Endpoint.scheme, Endpoint.is_active,
         rules_on.label("rules_on_count"), newest.label("last_received_at"), refused.label("refused_count"),
     ).where(Endpoint.account_id == account_id, Endpoint.reader == "rules").order_by(Endpoint.name)  # fmt: skip
-    return [
-        EndpointRow(**{**row._mapping, "refused_count": int(row.refused_count)}) for row in session.execute(query)
-    ]
+    return [EndpointRow(**{**row._mapping, "refused_count": int(row.refused_count)}) for row in session.execute(query)]
 
 
 def refusals(session: Session, account_id: int, endpoint_id: int) -> Sequence[Refusal]:

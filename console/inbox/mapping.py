@@ -55,16 +55,19 @@ def map_event(document: Any, rule: RuleMap, source: Source) -> Mapped:
     Raises: InvalidInput naming recipient_path, params, dedupe_pattern or entities, and saying what is not there.
     """
     params = {
-        name: _value(document, path, what=f"The parameter {name}", field="params")
-        for name, path in rule.params.items()
+        name: _value(document, path, what=f"The parameter {name}", field="params") for name, path in rule.params.items()
     }
     entities = {
-        name: _text(_value(document, path, what=f"The entity {name}", field="entities"), f"The entity {name}", "entities")
+        name: _text(
+            _value(document, path, what=f"The entity {name}", field="entities"), f"The entity {name}", "entities"
+        )
         for name, path in rule.entities.items()
     }
     to = _value(document, rule.recipient_path, what="The recipient", field="recipient_path")
     if not isinstance(to, str) or not to.strip():
-        raise InvalidInput(f"The recipient, at {rule.recipient_path}, is no text with an address.", field="recipient_path")
+        raise InvalidInput(
+            f"The recipient, at {rule.recipient_path}, is no text with an address.", field="recipient_path"
+        )
     return Mapped(
         to=to,
         params=params,
@@ -110,8 +113,7 @@ def check_pattern(pattern: str, *, names: Mapping[str, Any], field: str = "dedup
     unknown = [name for name in used if name not in names and name not in _OF_EVENT]
     if unknown:
         raise InvalidInput(
-            f"{{{unknown[0][:80]}}} is neither a parameter or entity of this rule nor one of"
-            f" {', '.join(_OF_EVENT)}.",
+            f"{{{unknown[0][:80]}}} is neither a parameter or entity of this rule nor one of {', '.join(_OF_EVENT)}.",
             field=field,
         )
     return text

@@ -46,9 +46,7 @@ class Endpoint(Base):
     signature_prefix: Mapped[str] = mapped_column(
         server_default=text("''"), comment="hmac_sha256: what stands before the signature, such as sha256=."
     )
-    signature_encoding: Mapped[str] = mapped_column(
-        server_default=text("'hex'"), comment="hmac_sha256: hex or base64."
-    )
+    signature_encoding: Mapped[str] = mapped_column(server_default=text("'hex'"), comment="hmac_sha256: hex or base64.")
     event_id_header: Mapped[str] = mapped_column(
         server_default=text("'webhook-id'"), comment="The header with the event's id; looked at first. Empty: none."
     )
@@ -102,7 +100,7 @@ class Rule(Base):
     )
     dedupe_pattern: Mapped[str] = mapped_column(
         server_default=text("''"),
-        comment="The dedupe key: a JSON path, or a pattern with {names}. Empty: the message type's, else the event's id.",
+        comment="The dedupe key: a JSON path, or a pattern with {names}; empty: the type's, else the event's id.",
     )
     entities: Mapped[dict[str, Any]] = mapped_column(
         server_default=text("'{}'"), comment="What it is about, for timelines: name to JSON path."
@@ -153,7 +151,9 @@ class Event(Base):
         server_default=text("'stored'"), comment="stored: waits; done; no_rule: none is on for it; failed."
     )
     reason: Mapped[str] = mapped_column(server_default=text("''"), comment="Why it failed or found no rule, in words.")
-    run_count: Mapped[int] = mapped_column(server_default=text("0"), comment="How often its rule was looked for or run.")
+    run_count: Mapped[int] = mapped_column(
+        server_default=text("0"), comment="How often its rule was looked for or run."
+    )
     ran_at: Mapped[datetime | None] = mapped_column(comment="When that was last.")
     rule_id: Mapped[int | None] = mapped_column(comment="The rule that was run last.")
     rule_version: Mapped[int | None] = mapped_column(comment="The version of that rule.")
@@ -203,7 +203,7 @@ class Refusal(Base):
     __tablename__ = "inbox_refusals"
     __table_args__ = (
         ForeignKeyConstraint(["account_id", "endpoint_id"], ["inbox_endpoints.account_id", "inbox_endpoints.id"]),
-        {"comment": "Requests with the right address that were refused, counted by day and reason; nothing else is kept."},
+        {"comment": "Requests with the right address that were refused, counted by day and reason."},
     )
 
     account_id: Mapped[int] = mapped_column(primary_key=True, comment="The owner.")

@@ -42,9 +42,7 @@ def parse_body(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise InvalidInput("The body is not JSON: it is not text in UTF-8.") from None
     except json.JSONDecodeError as error:
-        raise InvalidInput(
-            f"The body is not JSON: {error.msg} in line {error.lineno}, column {error.colno}."
-        ) from None
+        raise InvalidInput(f"The body is not JSON: {error.msg} in line {error.lineno}, column {error.colno}.") from None
     except ValueError as error:  # a number of thousands of digits, NaN
         raise InvalidInput(f"The body is not JSON that can be read: {error}.") from None
 

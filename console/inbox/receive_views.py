@@ -72,7 +72,7 @@ def _receive(name: str, token: str, *, its_id: str, its_correlation_id: str) -> 
     )
     with transaction() as session:
         stored = store.store_first(session, endpoint.account_id, endpoint.id, arrival=arrival, reader=endpoint.reader)
-    log.info("inbox.stored" if stored.is_new else "inbox.redelivered", endpoint=name, event=stored.id)
+    log.info("inbox.stored" if stored.is_new else "inbox.redelivered", endpoint=name, inbox_event_id=stored.id)
     return _taken(stored, event_id=arrival.event_id, its_id=its_id)
 
 

@@ -137,9 +137,7 @@ def renew_token(session: Session, account_id: int, endpoint_id: int, *, user_id:
     return Made(endpoint_id=endpoint_id, name=endpoint.name, token=token)
 
 
-def open_or_close(
-    session: Session, account_id: int, endpoint_id: int, *, user_id: int | None, is_active: bool
-) -> None:
+def open_or_close(session: Session, account_id: int, endpoint_id: int, *, user_id: int | None, is_active: bool) -> None:
     """Lets an endpoint take events, or take none: then its address is as unknown as a wrong one.
 
     Raises: Forbidden, NotFound.
