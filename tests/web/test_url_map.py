@@ -12,13 +12,9 @@ from console.paths import TEMPLATES
 
 TESTS = Path(__file__).parents[1]
 # Asked by machines, answered in JSON; their names are fixed by custom.
-<<<<<<< HEAD
-FIXED = {"/healthz", "/readyz"}
+FIXED = {"/healthz", "/readyz", "/inbox/<endpoint>/<token:token>"}
 # Named by the API's document, which tests/api/test_document.py holds against the URL map.
 API = "/api/"
-=======
-FIXED = {"/healthz", "/readyz", "/inbox/<endpoint>/<token:token>"}
->>>>>>> 6e8c88e (Take events of applications at an address of their own: verified, stored first, counted when they come again)
 FILES = {"static", "bootstrap.static", "htmx"}
 
 
