@@ -14,6 +14,7 @@ from console.db import make_engine
 from console.errors import ConfigError
 from console.inbox.receive_views import inbox
 from console.paths import STATIC, TEMPLATES
+from console.providers.views import providers
 from console.sends import settle_views
 from console.today.views import today
 from console.web import assets, database, guards, headers, pages, problems, throttle
@@ -47,7 +48,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     assets.init_app(app)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, health):
+    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, providers, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
     csrf.exempt(audience)

@@ -19,6 +19,7 @@ from structlog.typing import EventDict, Processor
 QUIET_LIBRARIES = {
     "alembic": logging.WARNING,
     "apscheduler": logging.ERROR,
+    "httpx": logging.WARNING,
     "waitress": logging.WARNING,
     "urllib3": logging.WARNING,
 }

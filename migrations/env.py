@@ -8,6 +8,7 @@ import console.audience.models
 import console.campaigns.models
 import console.dispatch.models
 import console.inbox.models
+import console.providers.models
 import console.sends.models  # noqa: F401 - each import declares its tables
 from console.db import Base
 

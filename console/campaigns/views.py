@@ -97,7 +97,7 @@ def live(campaign_id: int) -> dict:
     """Gives what the moving part of a campaign's page shows."""
     with transaction() as session:
         campaign = store.show(session, account_id(), campaign_id)
-        known = troubles(session) if campaign.status in MOVING else []
+        known = troubles(session, account_id()) if campaign.status in MOVING else []
     return {
         "campaign": campaign,
         "troubles": known,

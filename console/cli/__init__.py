@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from console.cli import accounts, campaigns, database, demo, keys, sends, serve, settle, subscribers
+from console.cli import accounts, campaigns, database, demo, keys, providers, sends, serve, settle, subscribers
 from console.cli.root import cli
 from console.errors import InvalidInput, SendonceError
 
@@ -20,6 +20,7 @@ __all__ = [
     "demo",
     "keys",
     "main",
+    "providers",
     "sends",
     "serve",
     "settle",

@@ -43,5 +43,5 @@ def _moving(session) -> dict:
         "paused": campaign_store.page(session, account_id(), status="paused", limit=SHOWN),
         "totals": store.totals(session, account_id()),
         "machinery": store.machinery(session, dead_after_s=current_app.config["SENDONCE_SETTINGS"].dead_after_s),
-        "troubles": troubles(session),
+        "troubles": troubles(session, account_id()),
     }
