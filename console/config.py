@@ -32,6 +32,7 @@ class Settings:
     data_dir: Path
     secret_key: str
     base_url: str
+    sender: str
     smtp_url: str
     tick_s: float
     batch_size: int
@@ -50,6 +51,13 @@ class Settings:
     @property
     def is_https(self) -> bool:
         return self.base_url.startswith("https://")
+
+    @property
+    def default_sender(self) -> str:
+        """The From field of message types that name none: SENDONCE_SENDER, else no-reply at the console's domain."""
+        host = urlsplit(self.base_url).hostname or ""
+        is_domain = "." in host and not host.replace(".", "").isdigit()
+        return self.sender or f"no-reply@{host if is_domain else 'sendonce.example'}"
 
 
 def default_data_dir() -> Path:
@@ -72,6 +80,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         data_dir=data_dir,
         secret_key=_secret_key(env.text("SECRET_KEY", ""), data_dir=data_dir, debug=debug),
         base_url=env.url("BASE_URL", "http://127.0.0.1:8080", schemes=("http", "https")).rstrip("/"),
+        sender=env.text("SENDER", ""),
         smtp_url=env.url("SMTP_URL", "smtp://127.0.0.1:25", schemes=("smtp", "smtps")),
         tick_s=env.number("TICK_SECONDS", 5, least=0.05, most=3600),
         batch_size=env.integer("BATCH_SIZE", 20, least=1, most=1000),

@@ -6,6 +6,7 @@ import console.accounts.models
 import console.api.models
 import console.audience.models
 import console.campaigns.models
+import console.content.models
 import console.dispatch.models
 import console.inbox.models
 import console.providers.models

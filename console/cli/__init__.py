@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from console.cli import accounts, campaigns, database, demo, keys, providers, sends, serve, settle, subscribers
+from console.cli import accounts, campaigns, database, demo, keys, providers, sends, serve, settle, subscribers, types
 from console.cli.root import cli
 from console.errors import InvalidInput, SendonceError
 
@@ -25,6 +25,7 @@ __all__ = [
     "serve",
     "settle",
     "subscribers",
+    "types",
 ]
 
 # The disk is full, by quota or by the size of a file, or the terminal is gone.

@@ -11,6 +11,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     SmallInteger,
+    Text,
     UniqueConstraint,
     func,
     text,
@@ -30,6 +31,11 @@ class MessageType(Base):
         CheckConstraint("lane IN ('urgent','normal','bulk')", name="lane"),
         CheckConstraint("in_doubt_policy IN ('hold','resend')", name="in_doubt_policy"),
         CheckConstraint("attempt_cap > 0 AND age_cap_s > 0", name="caps"),
+        CheckConstraint("mode IN ('enforce','observe')", name="mode"),
+        CheckConstraint("on_conflict IN ('refuse','first')", name="on_conflict"),
+        CheckConstraint("window_s > 0", name="window"),
+        ForeignKeyConstraint(["account_id", "template"], ["templates.account_id", "templates.name"]),
+        ForeignKeyConstraint(["account_id", "content_id"], ["send_contents.account_id", "send_contents.id"]),
         {"comment": "How messages of one kind are treated."},
     )
 
@@ -46,6 +52,50 @@ class MessageType(Base):
         server_default=text("345600"),
         comment="Seconds from first being due after which a send is a dead letter; 4 days (RFC 5321, 4.5.4.1).",
     )
+    template: Mapped[str | None] = mapped_column(comment="The template of its messages; empty: callers give the parts.")
+    sender: Mapped[str | None] = mapped_column(comment="The From field of its messages.")
+    content_id: Mapped[int | None] = mapped_column(comment="The template's newest version with the sender, as sent.")
+    window_s: Mapped[int | None] = mapped_column(comment="Seconds for which a dedupe key is taken; empty: for ever.")
+    mode: Mapped[str] = mapped_column(
+        server_default=text("'enforce'"),
+        comment="enforce: a taken key makes no second message; observe: it does, and the trigger says so.",
+    )
+    on_conflict: Mapped[str] = mapped_column(
+        server_default=text("'refuse'"),
+        comment="A taken key with other content: refuse it, or answer with the first message.",
+    )
+    key_pattern: Mapped[str | None] = mapped_column(
+        comment="Makes the dedupe key: order_receipt:{order_id}:{email_type}; empty: callers give it."
+    )
+
+
+class SendContent(Base):
+    """What messages are made from, as it was when they were accepted; never changed, so a retry repeats its message."""
+
+    __tablename__ = "send_contents"
+    __table_args__ = (
+        UniqueConstraint("account_id", "fingerprint"),
+        {"comment": "What messages outside campaigns are made from; a row is never changed."},
+    )
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    id: Mapped[int] = mapped_column(IDENTITY, primary_key=True, comment="The content's number.")
+    fingerprint: Mapped[str] = mapped_column(comment="SHA-256 of all that follows; equal content is one row.")
+    subject: Mapped[str] = mapped_column(comment="The subject.")
+    sender: Mapped[str] = mapped_column(comment="The From field.")
+    sender_domain: Mapped[str] = mapped_column(comment="The domain of Message-IDs, in A-labels.")
+    html: Mapped[str] = mapped_column(comment="The HTML part.")
+    is_rendered: Mapped[bool] = mapped_column(
+        server_default=text("false"), comment="Finished parts from the caller, in which no template language is read."
+    )
+    template: Mapped[str | None] = mapped_column(comment="The template that it is from.")
+    template_version: Mapped[int | None] = mapped_column(comment="The version of that.")
+    required_fields: Mapped[list[str]] = mapped_column(
+        ARRAY(Text), server_default=text("'{}'"), comment="Parameters without which no message can be made."
+    )
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was first used.")
+    # Last, since from here on the name is the column.
+    text: Mapped[str] = mapped_column(comment="The text part; empty: made from the HTML part.")
 
 
 class Send(Base):
@@ -61,7 +111,11 @@ class Send(Base):
             name="status",
         ),
         CheckConstraint("status <> 'sending' OR claimed_by IS NOT NULL", name="claimed"),
-        UniqueConstraint("account_id", "dedupe_key"),
+        ForeignKeyConstraint(["account_id", "message_type"], ["message_types.account_id", "message_types.name"]),
+        ForeignKeyConstraint(["account_id", "content_id"], ["send_contents.account_id", "send_contents.id"]),
+        # The reservation: of all rows with one key, one holds it.
+        Index("sends_key_idx", "account_id", "dedupe_key", unique=True, postgresql_where=text("holds_key")),
+        Index("sends_past_key_idx", "account_id", "dedupe_key", postgresql_where=text("NOT holds_key")),
         UniqueConstraint("account_id", "campaign_id", "subscriber_id"),
         # Address before campaign: the same index finds all that one person got.
         UniqueConstraint("account_id", "email_lower", "campaign_id"),
@@ -69,6 +123,15 @@ class Send(Base):
         # version beside the old one and touches no index (HOT). Rows being sent are found through `claims`.
         # Exactly the ORDER BY of the claim (dispatch/recorder.py), or the planner walks past every sent row.
         Index("sends_queued_idx", "account_id", "campaign_id", "due_at", "id", postgresql_where=text("is_queued")),
+        # The same for what belongs to no campaign.
+        Index(
+            "sends_lane_idx",
+            "account_id",
+            "lane",
+            "due_at",
+            "id",
+            postgresql_where=text("is_queued AND campaign_id IS NULL"),
+        ),
         # What waits for a person, of all campaigns, by why it does.
         Index(
             "sends_unsettled_idx",
@@ -102,6 +165,17 @@ class Send(Base):
     lane: Mapped[str] = mapped_column(comment="urgent, normal or bulk; lanes never wait for one another.")
     dedupe_key: Mapped[str] = mapped_column(
         comment="The event's stable name; for a campaign the job_id, campaign:{campaign_id}:{subscriber_id}."
+    )
+    holds_key: Mapped[bool] = mapped_column(
+        server_default=text("true"),
+        comment="Whether the key is taken by this row; not after its window, or if observed.",
+    )
+    key_until: Mapped[datetime | None] = mapped_column(comment="When the key may be used again; empty: never.")
+    message_type: Mapped[str | None] = mapped_column(comment="Its type, when it did not come from a campaign.")
+    content_id: Mapped[int | None] = mapped_column(comment="Its content, when it did not come from a campaign.")
+    expires_at: Mapped[datetime | None] = mapped_column(comment="After this it is of no use and is not sent.")
+    metadata_: Mapped[dict[str, Any]] = mapped_column(
+        "metadata", server_default=text("'{}'"), comment="What the caller wants to find with it again."
     )
     status: Mapped[str] = mapped_column(server_default=text("'queued'"), comment="The state (sends/states.py).")
     is_queued: Mapped[bool] = mapped_column(
@@ -208,6 +282,9 @@ class Trigger(Base):
             name="decision",
         ),
         Index(None, "account_id", "campaign_id", postgresql_where=text("campaign_id IS NOT NULL")),
+        Index(None, "account_id", "send_id", postgresql_where=text("send_id IS NOT NULL")),
+        Index(None, "account_id", "email_lower", "at", postgresql_where=text("email_lower IS NOT NULL")),
+        Index(None, "account_id", "correlation_id"),
         {"comment": "Each request to send. A campaign's start is one trigger for all its recipients."},
     )
 
@@ -220,6 +297,29 @@ class Trigger(Base):
     campaign_id: Mapped[int | None] = mapped_column(comment="The campaign that it started.")
     send_id: Mapped[int | None] = mapped_column(comment="The send that it made or met.")
     decision: Mapped[str] = mapped_column(comment="accepted, duplicate_suppressed, duplicate_observed, ...")
+    message_type: Mapped[str | None] = mapped_column(comment="The type of message that was asked for.")
+    email_lower: Mapped[str | None] = mapped_column(EMAIL_LOWER, comment="The recipient, normalised.")
+    template: Mapped[str | None] = mapped_column(comment="The template that was asked for; empty: finished parts.")
+    dedupe_key: Mapped[str | None] = mapped_column(comment="The key that was given or made.")
+    request_id: Mapped[str | None] = mapped_column(comment="The caller's request.")
+    event: Mapped[str | None] = mapped_column(comment="The business event, such as invoice.paid.")
+    entities: Mapped[dict[str, Any]] = mapped_column(
+        server_default=text("'{}'"), comment="What the event is about, by name: order_id and the like."
+    )
+    differs: Mapped[list[str] | None] = mapped_column(
+        ARRAY(Text), comment="What was not as in the message that holds the key."
+    )
+
+
+class SqlGrant(Base):
+    """A database role that may hand over messages for an account."""
+
+    __tablename__ = "sql_grants"
+    __table_args__ = ({"comment": "Database roles of applications, and the account each hands messages over for."},)
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    role_name: Mapped[str] = mapped_column(primary_key=True, comment="The role, as pg_roles names it.")
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="Since when.")
 
 
 class FrozenSet(Base):
