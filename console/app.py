@@ -17,7 +17,7 @@ from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
 from console.sends import settle_views
 from console.today.views import today
-from console.web import assets, database, guards, headers, pages, problems, throttle
+from console.web import assets, correlation, database, guards, headers, pages, problems, throttle
 from console.web.health import health
 from console.web.ids import IdConverter, TokenConverter
 
@@ -42,6 +42,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     )
     app.url_map.converters["id"] = IdConverter
     app.url_map.converters["token"] = TokenConverter
+    correlation.init_app(app)
     database.bind(app, _engine(settings, engine))
     Htmx(app)
     pages.init_app(app)

@@ -3,6 +3,8 @@
 What the world answers (a provider, a duplicate, a suppression) is a value and does not belong here.
 """
 
+from dataclasses import dataclass
+
 
 class SendonceError(Exception):
     """The base of all errors that are meant for a person; its text is a whole sentence."""
@@ -34,3 +36,11 @@ class Conflict(SendonceError):
 
 class Forbidden(SendonceError):
     """This person may not do this; the text says who may."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one of several fields: its path (params.lines[0], a header's or parameter's name) and why."""
+
+    field: str
+    detail: str

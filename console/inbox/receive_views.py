@@ -14,7 +14,6 @@ from console.inbox import service, signatures, store
 from console.inbox.arrival import read_request
 from console.inbox.models import Endpoint
 from console.inbox.store import Stored
-from console.logs import correlated
 from console.web.correlation import correlation_id, request_id
 from console.web.database import transaction
 from console.web.guards import public
@@ -31,16 +30,15 @@ TOO_LARGE = "the body is over 1 MB"
 @public
 def receive(endpoint: str, token: str) -> ResponseReturnValue:
     """Takes one event. 2xx: it is stored, and says whether it was there already; 503: send it again."""
-    its_id, its_correlation_id = request_id(request), correlation_id(request)
-    with correlated(its_correlation_id):
-        try:
-            return _receive(endpoint, token, its_id=its_id, its_correlation_id=its_correlation_id)
-        except (SQLAlchemyError, ConfigError) as error:
-            # The second: a secret that was sealed with another key. Either is ours to mend, and the event comes again.
-            log.error("inbox.not_stored", endpoint=endpoint, request_id=its_id, error=type(error).__name__)
-            answer = _problem(503, "The event could not be stored; send it again later.", its_id)
-            answer.headers["Retry-After"] = str(RETRY_AFTER_S)
-            return answer
+    its_id, its_correlation_id = request_id(), correlation_id()
+    try:
+        return _receive(endpoint, token, its_id=its_id, its_correlation_id=its_correlation_id)
+    except (SQLAlchemyError, ConfigError) as error:
+        # The second: a secret that was sealed with another key. Either is ours to mend, and the event comes again.
+        log.error("inbox.not_stored", endpoint=endpoint, error=type(error).__name__)
+        answer = _problem(503, "The event could not be stored; send it again later.", its_id)
+        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+        return answer
 
 
 def _receive(name: str, token: str, *, its_id: str, its_correlation_id: str) -> ResponseReturnValue:

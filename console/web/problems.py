@@ -1,14 +1,19 @@
-"""Errors as pages: what happened and what to do next. The one place that knows which error is which status."""
+"""Errors as pages: what happened and what to do next. The one place that knows which error is which status.
+
+What programs call (problem_documents.is_machine_path) gets a problem document instead of a page.
+"""
 
 from http import HTTPStatus
 
 import structlog
 from flask import Flask, Response, make_response, render_template, request
 from flask_wtf.csrf import CSRFError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
-from console.errors import Conflict, DatabaseError, Forbidden, InvalidInput, NotFound, SendonceError
+from console.errors import Conflict, DatabaseError, FieldError, Forbidden, InvalidInput, NotFound, SendonceError
+from console.web import problem_documents
 
 _log = structlog.get_logger(__name__)
 
@@ -48,7 +53,8 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(SendonceError, _of_sendonce)
     app.register_error_handler(CSRFError, _of_csrf)
     app.register_error_handler(HTTPException, _of_http)
-    app.register_error_handler(OperationalError, _of_database)
+    for lost in (OperationalError, InterfaceError, PoolTimeout):
+        app.register_error_handler(lost, _of_database)
 
 
 def problem(status: int, words: str | None = None) -> Response:
@@ -65,8 +71,17 @@ def problem(status: int, words: str | None = None) -> Response:
     return answer
 
 
+def document(status: int, words: str | None = None, *, field: str | None = None) -> Response:
+    """Gives the problem as a document for programs; `field` names what was refused."""
+    errors = [FieldError(field, words or "")] if field else []
+    kind = "refused" if errors else None
+    return problem_documents.answer(problem_documents.members(status, words, kind=kind, errors=errors))
+
+
 def _of_sendonce(error: SendonceError) -> Response:
     status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
+    if problem_documents.is_machine_path(request.path):
+        return document(status, str(error), field=error.field if isinstance(error, InvalidInput) else None)
     return problem(status, str(error))
 
 
@@ -82,13 +97,18 @@ def _of_http(error: HTTPException) -> Response:
     # Redirects that the router itself makes are answers, not problems.
     if error.code is None or error.code < 400:
         return error.get_response()  # type: ignore[return-value]
-    answer = problem(error.code, error.description if error.code == 429 else None)
+    is_for_machines = problem_documents.is_machine_path(request.path)
+    answer = document(error.code) if is_for_machines else problem(error.code, _words_of(error))
     for name, value in error.get_headers():
         if name.lower() in {"retry-after", "allow"}:
             answer.headers[name] = value
     return answer
 
 
-def _of_database(error: OperationalError) -> Response:
-    _log.error("database_unavailable", path=request.path, error=str(error.orig))
-    return problem(503)
+def _words_of(error: HTTPException) -> str | None:
+    return error.description if error.code == 429 else None
+
+
+def _of_database(error: OperationalError | InterfaceError | PoolTimeout) -> Response:
+    _log.error("database_unavailable", path=request.path, error=str(getattr(error, "orig", error)))
+    return document(503) if problem_documents.is_machine_path(request.path) else problem(503)
