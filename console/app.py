@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from console.accounts.key_views import accounts
 from console.accounts.views import load_person
+from console.api import views as api_views
 from console.audience.views import audience
 from console.campaigns import step_views
 from console.config import Settings
@@ -17,7 +18,7 @@ from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
 from console.sends import settle_views
 from console.today.views import today
-from console.web import assets, correlation, database, guards, headers, pages, problems, throttle
+from console.web import assets, cookies, correlation, database, guards, headers, pages, problems, throttle
 from console.web.health import health
 from console.web.ids import IdConverter, TokenConverter
 
@@ -43,18 +44,24 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     app.url_map.converters["id"] = IdConverter
     app.url_map.converters["token"] = TokenConverter
     correlation.init_app(app)
-    database.bind(app, _engine(settings, engine))
+    cookies.init_app(app)
+    bound = _engine(settings, engine)
+    database.bind(app, bound)
     Htmx(app)
     pages.init_app(app)
     assets.init_app(app)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    for blueprint in (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, providers, health):
+    areas = (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, providers, api_views.api)
+    for blueprint in (*areas, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
     csrf.exempt(audience)
     # Applications have neither; an event's signature is what tells whose it is.
     csrf.exempt(app.view_functions["inbox.receive"])
+    # Programs send a key with every call, and no cookie is read.
+    csrf.exempt(api_views.api)
+    api_views.init_app(app, bound)
     throttle.init_app(app, endpoint="accounts.sign_in")
     guards.init_app(app, load_person=load_person)
     problems.init_app(app)

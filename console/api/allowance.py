@@ -1,7 +1,7 @@
 """How often a key may call: taken from the shared bucket of its row in small advances, spent in this process.
 
 An advance makes one statement serve many calls; what is advanced has been paid for, so that all processes together
-never allow more than the limit.
+allow no more than the limit in the long run.
 """
 
 import math

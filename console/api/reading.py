@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -47,7 +47,9 @@ class Checker:
             if self._validator.is_valid(value):
                 return
         except UnicodeEncodeError:
-            raise Malformed([FieldError(_half_character_in(value), "holds half of a character (a lone \\ud8..)")]) from None
+            raise Malformed(
+                [FieldError(_half_character_in(value), "holds half of a character (a lone \\ud8..)")]
+            ) from None
         errors = islice(self._validator.iter_errors(value), SHOWN_ERRORS)
         raise Malformed(inner for error in errors for inner in self._told(error))
 
@@ -148,30 +150,28 @@ def _of_body(detail: str) -> Malformed:
     return Malformed([FieldError(BODY, detail)])
 
 
+# What is wrong, by the schema's keyword, in words that don't repeat what was sent.
+_WORDS: dict[type[ValidationErrorKind], Callable[[Any], str]] = {
+    _KIND.Type: lambda kind: _type_words(kind.types),
+    _KIND.Enum: lambda kind: "takes one of " + ", ".join(map(str, kind.options)),
+    _KIND.MinLength: lambda kind: "is empty",
+    _KIND.MaxLength: lambda kind: f"has more than {kind.limit} characters",
+    _KIND.Pattern: lambda kind: PATTERN_WORDS[kind.pattern],
+    _KIND.Format: lambda kind: FORMAT_WORDS[kind.format],
+    _KIND.Minimum: lambda kind: f"is less than {kind.limit}",
+    _KIND.Maximum: lambda kind: f"is more than {kind.limit}",
+    _KIND.MinItems: lambda kind: f"has fewer than {kind.limit} entries",
+    _KIND.MaxItems: lambda kind: f"has more than {kind.limit} entries",
+    _KIND.MaxProperties: lambda kind: f"has more than {kind.limit} entries",
+}
+
+
 def _words(kind: ValidationErrorKind) -> str:
-    """Gives what is wrong, in words that don't repeat what was sent."""
-    match kind:
-        case _KIND.Type(types) if len(types) == len(_TYPE_WORDS) - 1:
-            return "is a number without an end"
-        case _KIND.Type(types):
-            return "takes " + " or ".join(_TYPE_WORDS[name] for name in types)
-        case _KIND.Enum(options):
-            return "takes one of " + ", ".join(str(option) for option in options)
-        case _KIND.MinLength():
-            return "is empty"
-        case _KIND.MaxLength(limit):
-            return f"has more than {limit} characters"
-        case _KIND.Pattern(pattern):
-            return PATTERN_WORDS[pattern]
-        case _KIND.Format(name):
-            return FORMAT_WORDS[name]
-        case _KIND.Minimum(limit):
-            return f"is less than {limit}"
-        case _KIND.Maximum(limit):
-            return f"is more than {limit}"
-        case _KIND.MinItems(limit):
-            return f"has fewer than {limit} entries"
-        case _KIND.MaxItems(limit) | _KIND.MaxProperties(limit):
-            return f"has more than {limit} entries"
-        case _:
-            return f"does not follow its schema ({kind.name})"
+    return _WORDS[type(kind)](kind)
+
+
+def _type_words(types: list[str]) -> str:
+    # Where everything is taken, only what JSON has no number for is refused: 1e999, NaN.
+    if _TYPE_WORDS.keys() - {"integer"} <= set(types):
+        return "is no finite number"
+    return "takes " + " or ".join(_TYPE_WORDS[name] for name in types)

@@ -153,7 +153,8 @@ _BATCH_REQUEST = closed(
     "Up to 500 messages, each with its own result.",
     required=["emails"],
     emails={
-        "type": "array", "minItems": 1, "maxItems": BATCH_LIMIT, "items": {"type": "object", "anyOf": [ref("EmailRequest"), True]},
+        "type": "array", "minItems": 1, "maxItems": BATCH_LIMIT,
+        "items": {"type": "object", "anyOf": [ref("EmailRequest"), True]},
         "description": "Each as the body of POST /emails. A wrong one gets a problem as its result and stops no other.",
     },
 )  # fmt: skip

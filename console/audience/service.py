@@ -10,7 +10,9 @@ from console.accounts import store as accounts_store
 from console.audience import store
 from console.audience.address import parse
 from console.audience.unsubscribe import Ticket
-from console.errors import InvalidInput, NotFound
+from console.errors import Conflict, InvalidInput, NotFound
+
+_DECIDED = {"unsubscribed": "left by a link in a mail", "complained": "complained about a mail"}
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,18 @@ class Reach:
     standing: str
 
 
-def suppress(session: Session, account_id: int, *, email: str, reason: str, user_id: int | None = None) -> bool:
+def suppress(
+    session: Session,
+    account_id: int,
+    *,
+    email: str,
+    reason: str,
+    user_id: int | None = None,
+    api_key_id: int | None = None,
+) -> bool:
     """Stops all of the account's mail to an address, known or not; gives whether there was no such stop yet.
 
+    Takes:  user_id or api_key_id, who does it, for the audit log.
     Raises: InvalidInput (fields email, reason).
     """
     address = parse(email)
@@ -42,9 +53,31 @@ def suppress(session: Session, account_id: int, *, email: str, reason: str, user
             user_id=user_id,
             action="subscriber.suppress",
             object_id=address.email_lower,
-            details={"reason": reason.strip()},
+            details={"reason": reason.strip()} | ({"api_key_id": api_key_id} if api_key_id else {}),
         )
     return is_new
+
+
+def allow_again(session: Session, account_id: int, suppression_id: int, *, api_key_id: int) -> None:
+    """Takes a suppression away that somebody typed in or a bounce left; for the audit log, by which API key.
+
+    Raises: NotFound; Conflict for what the person decided: only they can take that back.
+    """
+    removed = store.remove_suppression(session, account_id, suppression_id)
+    if removed is None:
+        found = store.suppression_by_id(session, account_id, suppression_id)
+        raise Conflict(
+            f"The suppression {suppression_id} is there because the person {_DECIDED[found.kind]}:"
+            " only they can take that back."
+        )
+    accounts_store.record(
+        session,
+        account_id,
+        user_id=None,
+        action="subscriber.allow_again",
+        object_id=removed.email_lower,
+        details={"api_key_id": api_key_id, "kind": removed.kind, "reason": removed.reason},
+    )
 
 
 def reach(session: Session, ticket: Ticket) -> Reach:

@@ -165,3 +165,40 @@ def lift(session: Session, account_id: int, *, email_lower: str, list_id: int, k
         .returning(Suppression)
     )
     return session.scalars(statement).one_or_none()
+
+
+def page_of_suppressions(
+    session: Session, account_id: int, *, email_lower: str | None = None, before_id: int | None = None, limit: int = 50
+) -> list[Suppression]:
+    """Gives up to `limit` suppressions, of one address or of all, the newest first, from before `before_id`."""
+    query = select(Suppression).where(Suppression.account_id == account_id)
+    if email_lower is not None:
+        query = query.where(Suppression.email_lower == email_lower)
+    if before_id is not None:
+        query = query.where(Suppression.id < before_id)
+    return list(session.scalars(query.order_by(Suppression.id.desc()).limit(limit)))
+
+
+def suppression_by_id(session: Session, account_id: int, suppression_id: int) -> Suppression:
+    """Gives the suppression.
+
+    Raises: NotFound.
+    """
+    found = session.get(Suppression, (account_id, suppression_id))
+    if found is None:
+        raise NotFound(f"There is no suppression {suppression_id} in this account.")
+    return found
+
+
+def remove_suppression(session: Session, account_id: int, suppression_id: int) -> Suppression | None:
+    """Takes away what somebody typed in or a bounce left; gives it as it was, None when it is of another kind."""
+    statement = (
+        delete(Suppression)
+        .where(
+            Suppression.account_id == account_id,
+            Suppression.id == suppression_id,
+            Suppression.kind.in_(("manual", "bounced")),
+        )
+        .returning(Suppression)
+    )
+    return session.scalars(statement).one_or_none()
