@@ -21,7 +21,7 @@ _REFUSALS = {
     415: "The body's Content-Type is not application/json.",
     422: "A value is well formed, but can't be used; `field` names it.",
     429: "The key has made its calls; Retry-After says when it may go on.",
-    503: "The database does not answer. Nothing was taken; try again with the same dedupe key.",
+    503: "The database does not answer, or went away meanwhile. Trying again with the same dedupe key is safe.",
 }
 _OF_ALL = (400, 401, 403, 429, 503)
 _OF_BODIES = (413, 415)

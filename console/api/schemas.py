@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 BATCH_LIMIT = 500
 LARGEST_ID = 2**63 - 1
 PAGE_LIMIT = 200
-LABELS_LIMIT = 50
+LABELS_LIMIT = 20
 
 # PostgreSQL keeps every character but this one.
 NO_NUL = r"^[^\u0000]*$"
@@ -120,9 +120,9 @@ def _labels(description: str, *, types: str | list[str], **more: Any) -> Schema:
         "type": "object",
         "description": description,
         "maxProperties": LABELS_LIMIT,
-        "propertyNames": {"minLength": 1, "maxLength": 100, "pattern": NO_NUL},
+        "propertyNames": {"minLength": 1, "maxLength": 50, "pattern": NO_NUL},
         "additionalProperties": {
-            "type": types, "maxLength": 500, "pattern": NO_NUL, "minimum": -LARGEST_ID, "maximum": LARGEST_ID
+            "type": types, "maxLength": 200, "pattern": NO_NUL, "minimum": -LARGEST_ID, "maximum": LARGEST_ID
         },
         **more,
     }  # fmt: skip
@@ -138,7 +138,7 @@ _EMAIL_REQUEST = closed(
     correlation_id=optional(CORRELATION),
     trigger_source={"type": "string", "enum": TRIGGER_SOURCES, "default": "api", "description": "What caused it."},
     code_path=text(
-        "Which code asked: a service and a function.", longest=300, least=0, examples=["shop.orders.confirm"]
+        "Which code asked: a service and a function.", longest=200, least=0, examples=["shop.orders.confirm"]
     ),
     entities=_labels(
         "What it is about, by name: found again in searches, and in the key pattern.",

@@ -4,12 +4,12 @@ from functools import cache
 
 from flask import Response
 
-from console.api import campaign_views, suppression_views
+from console.api import campaign_views, email_views, suppression_views
 from console.api.document import document
 from console.api.gate_views import api, init_app, reply
 from console.web.guards import public
 
-__all__ = ["api", "campaign_views", "init_app", "suppression_views"]
+__all__ = ["api", "campaign_views", "email_views", "init_app", "suppression_views"]
 
 
 @api.get("/openapi.json", endpoint="openapi")

@@ -162,3 +162,16 @@ def cancel_campaign_rows(session: Session, account_id: int, *, campaign_id: int,
     """
     values = {"account_id": account_id, "campaign_id": campaign_id, "limit": limit, "slot": SLOT}
     return session.execute(_CANCEL, values).scalar_one()
+
+
+def cancel_one(session: Session, account_id: int, send_id: int, *, note: str) -> bool:
+    """Cancels a queued send that is no campaign's; gives whether it still was."""
+    row = session.execute(
+        text(
+            "UPDATE sends SET status = 'cancelled', finished_at = now(), provider_reply = :note"
+            " WHERE account_id = :account_id AND id = :send_id AND campaign_id IS NULL AND status = 'queued'"
+            " RETURNING id"
+        ),
+        {"account_id": account_id, "send_id": send_id, "note": note},
+    ).one_or_none()
+    return row is not None

@@ -20,7 +20,7 @@ DETAILS = {
     405: "This address takes another method; the header Allow lists them.",
     413: "The body is too large.",
     500: "Something broke on our side; it is in the log with this request's id. Try again with the same dedupe key.",
-    503: "The database does not answer; it may be restarting. Try again with the same dedupe key, in a few seconds.",
+    503: "The database does not answer; it may be restarting. Try again in a few seconds, with the same dedupe key.",
 }
 # What there is more to tell about than a status does: the last word of a problem's type, and its title.
 TITLES = {
