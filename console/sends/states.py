@@ -43,6 +43,7 @@ class Change(StrEnum):
     SETTLE_RESEND = "settle_resend"
     SETTLE_FAILED = "settle_failed"
     REVIVE = "revive"
+    REPORT = "report"
 
 
 class Step(NamedTuple):
@@ -70,6 +71,8 @@ STEPS: dict[Change, Step] = {
     Change.SETTLE_RESEND: Step(frozenset({S.IN_DOUBT}), S.QUEUED),
     Change.SETTLE_FAILED: Step(frozenset({S.IN_DOUBT}), S.FAILED),
     Change.REVIVE: Step(frozenset({S.DEAD, S.FAILED}), S.QUEUED),
+    # The provider itself says that it has the message: no second hand-over, whatever was planned meanwhile.
+    Change.REPORT: Step(frozenset({S.IN_DOUBT, S.QUEUED, S.DEAD}), S.SENT),
 }
 
 FINAL = frozenset({S.SENT, S.FAILED, S.SUPPRESSED, S.CANCELLED, S.EXPIRED})

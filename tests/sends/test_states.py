@@ -6,7 +6,7 @@ import pytest
 
 from console.campaigns import states as campaign_states
 from console.dispatch import recorder, store
-from console.sends import settle_store
+from console.sends import report_store, settle_store
 from console.sends.states import FINAL, STEPS, Change, State
 
 ALLOWED = {(source, step.target) for step in STEPS.values() for source in step.sources}
@@ -66,3 +66,9 @@ def test_what_people_settle_goes_from_where_and_to_where_the_table_says(change: 
 
 def test_all_that_people_may_settle_can_be_settled() -> None:
     assert set(settle_store.SOURCES) == {change for change in Change if change.startswith("settle")} | {Change.REVIVE}
+
+
+def test_a_report_moves_from_where_and_to_where_the_table_says() -> None:
+    step = STEPS[Change.REPORT]
+    assert set(re.findall(r"'(in_doubt|queued|dead|sending|failed)'", report_store.SETTLE)) == set(step.sources)
+    assert re.findall(r"SET status = '(\w+)'", report_store.SETTLE) == [step.target]
