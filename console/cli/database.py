@@ -1,17 +1,23 @@
-"""`sendonce db`: moves the schema up and down, and tells whether the database can be used."""
+"""`sendonce db`: moves the schema up and down, tells whether the database can be used, and lets roles send by SQL."""
 
 import sys
 
 import click
 
 from console import schema
-from console.cli.root import cli, open_database
+from console.accounts.store import account_by_slug
+from console.cli.root import cli, open_database, print_json
+from console.db import transaction
 from console.errors import InvalidInput
+from console.sends import grants
+
+_account = click.option("--account", "slug", required=True, help="The account's name.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @cli.group("db")
 def db() -> None:
-    """The database's schema."""
+    """The database's schema, and the roles that may send by SQL."""
 
 
 @db.command("upgrade")
@@ -41,6 +47,34 @@ def check() -> None:
     with open_database(is_migrated=False) as engine:
         schema.check(engine)
         click.echo(f"The database is in order, at migration {schema.current(engine)}.")
+
+
+@db.command("grant")
+@click.argument("role")
+@_account
+@_json
+def grant(role: str, slug: str, as_json: bool) -> None:
+    """Let the database's ROLE call sendonce.send for the account, and read nothing."""
+    with open_database() as engine, transaction(engine) as session:
+        is_new = grants.grant(session, account_by_slug(session, slug).id, role)
+    if as_json:
+        print_json({"role": role, "account": slug, "is_new": is_new})
+    else:
+        click.echo(f"The role {role} may {'now' if is_new else 'already'} send for the account {slug}.")
+
+
+@db.command("revoke")
+@click.argument("role")
+@_account
+@_json
+def revoke(role: str, slug: str, as_json: bool) -> None:
+    """Take the account from the database's ROLE."""
+    with open_database() as engine, transaction(engine) as session:
+        grants.revoke(session, account_by_slug(session, slug).id, role)
+    if as_json:
+        print_json({"role": role, "account": slug, "revoked": True})
+    else:
+        click.echo(f"The role {role} may no longer send for the account {slug}.")
 
 
 def _ask() -> None:

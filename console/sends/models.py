@@ -74,7 +74,15 @@ class SendContent(Base):
 
     __tablename__ = "send_contents"
     __table_args__ = (
-        UniqueConstraint("account_id", "fingerprint"),
+        Index(
+            "send_contents_template_idx",
+            "account_id",
+            "fingerprint",
+            unique=True,
+            postgresql_where=text("NOT is_rendered"),
+        ),
+        # Not unique: who hands over equal finished parts would wait for the end of each other's transactions.
+        Index("send_contents_rendered_idx", "account_id", "fingerprint", postgresql_where=text("is_rendered")),
         {"comment": "What messages outside campaigns are made from; a row is never changed."},
     )
 
@@ -285,6 +293,14 @@ class Trigger(Base):
         Index(None, "account_id", "send_id", postgresql_where=text("send_id IS NOT NULL")),
         Index(None, "account_id", "email_lower", "at", postgresql_where=text("email_lower IS NOT NULL")),
         Index(None, "account_id", "correlation_id"),
+        # What a team looks at before it lets a type enforce its keys.
+        Index(
+            "triggers_odd_idx",
+            "account_id",
+            "message_type",
+            "id",
+            postgresql_where=text("decision IN ('refused','duplicate_observed') OR warnings IS NOT NULL"),
+        ),
         {"comment": "Each request to send. A campaign's start is one trigger for all its recipients."},
     )
 
@@ -308,6 +324,9 @@ class Trigger(Base):
     )
     differs: Mapped[list[str] | None] = mapped_column(
         ARRAY(Text), comment="What was not as in the message that holds the key."
+    )
+    warnings: Mapped[list[str] | None] = mapped_column(
+        ARRAY(Text), comment="What is odd about its key: key_looks_random, key_too_broad."
     )
 
 

@@ -112,12 +112,15 @@ def keep_content(session: Session, account_id: int, content: NewContent) -> int:
                                        template_version, required_fields)
             VALUES (:account_id, :fingerprint, :subject, :sender, :sender_domain, :html, :body, :template,
                     :template_version, :required_fields)
-                ON CONFLICT (account_id, fingerprint) DO NOTHING
+                ON CONFLICT (account_id, fingerprint) WHERE NOT is_rendered DO NOTHING
             """
         ),
         values,
     )
     return session.execute(
-        text("SELECT id FROM send_contents WHERE account_id = :account_id AND fingerprint = :fingerprint"),
+        text(
+            "SELECT id FROM send_contents"
+            " WHERE account_id = :account_id AND fingerprint = :fingerprint AND NOT is_rendered"
+        ),
         {"account_id": account_id, "fingerprint": content.fingerprint},
     ).scalar_one()

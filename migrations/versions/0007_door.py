@@ -13,6 +13,11 @@ revision = "0007"
 down_revision = "0006"
 
 _SQL = Path(__file__).parents[1] / "sql"
+_FINGERPRINTS = (
+    ("send_contents_template_idx", True, "NOT is_rendered"),
+    ("send_contents_rendered_idx", False, "is_rendered"),
+)
+_ODD = sa.text("decision IN ('refused','duplicate_observed') OR warnings IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -53,9 +58,12 @@ def upgrade() -> None:
         sa.Column("text", sa.Text(), nullable=False, comment="The text part; empty: made from the HTML part."),
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("send_contents_accounts_fk")),
         sa.PrimaryKeyConstraint("account_id", "id", name=op.f("send_contents_pk")),
-        sa.UniqueConstraint("account_id", "fingerprint", name=op.f("send_contents_account_id_fingerprint_key")),
         comment="What messages outside campaigns are made from; a row is never changed.",
     )
+    for name, is_unique, where in _FINGERPRINTS:
+        op.create_index(
+            name, "send_contents", ["account_id", "fingerprint"], unique=is_unique, postgresql_where=sa.text(where)
+        )
     op.create_table(
         "sql_grants",
         sa.Column("account_id", sa.BigInteger(), nullable=False, comment="The owner."),
@@ -292,6 +300,18 @@ def upgrade() -> None:
             comment="What was not as in the message that holds the key.",
         ),
     )
+    op.add_column(
+        "triggers",
+        sa.Column(
+            "warnings",
+            postgresql.ARRAY(sa.Text()),
+            nullable=True,
+            comment="What is odd about its key: key_looks_random, key_too_broad.",
+        ),
+    )
+    op.create_index(
+        "triggers_odd_idx", "triggers", ["account_id", "message_type", "id"], unique=False, postgresql_where=_ODD
+    )
     op.create_index(
         op.f("triggers_account_id_correlation_id_idx"), "triggers", ["account_id", "correlation_id"], unique=False
     )
@@ -309,10 +329,16 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("send_id IS NOT NULL"),
     )
+    op.execute("CREATE SCHEMA sendonce")
     _execute_file("0007_accept_send.sql")
     op.execute("REVOKE ALL ON FUNCTION accept_send(bigint, jsonb) FROM PUBLIC")
-    op.execute("CREATE SCHEMA sendonce")
     _execute_file("0007_send.sql")
+    # Only who is granted it; and its tables are where the others are.
+    op.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA sendonce FROM PUBLIC")
+    op.execute(
+        "DO $$ BEGIN EXECUTE format("
+        "'ALTER FUNCTION sendonce.send SET search_path = pg_catalog, %I, pg_temp', current_schema()); END $$"
+    )
 
 
 def _execute_file(name: str) -> None:
@@ -321,8 +347,8 @@ def _execute_file(name: str) -> None:
 
 
 def downgrade() -> None:
-    op.execute("DROP SCHEMA sendonce CASCADE")
     op.execute("DROP FUNCTION accept_send(bigint, jsonb)")
+    op.execute("DROP SCHEMA sendonce CASCADE")
     op.drop_index(
         op.f("triggers_account_id_send_id_idx"), table_name="triggers", postgresql_where=sa.text("send_id IS NOT NULL")
     )
@@ -332,6 +358,8 @@ def downgrade() -> None:
         postgresql_where=sa.text("email_lower IS NOT NULL"),
     )
     op.drop_index(op.f("triggers_account_id_correlation_id_idx"), table_name="triggers")
+    op.drop_index("triggers_odd_idx", table_name="triggers", postgresql_where=_ODD)
+    op.drop_column("triggers", "warnings")
     op.drop_column("triggers", "differs")
     op.drop_column("triggers", "entities")
     op.drop_column("triggers", "event")
@@ -345,6 +373,8 @@ def downgrade() -> None:
     op.drop_index("sends_past_key_idx", table_name="sends", postgresql_where=sa.text("NOT holds_key"))
     op.drop_index("sends_lane_idx", table_name="sends", postgresql_where=sa.text("is_queued AND campaign_id IS NULL"))
     op.drop_index("sends_key_idx", table_name="sends", postgresql_where=sa.text("holds_key"))
+    # Keys were unique; what was observed, or came after a window, gets a name of its own.
+    op.execute("UPDATE sends SET dedupe_key = dedupe_key || ' #' || id WHERE NOT holds_key")
     op.create_unique_constraint(
         op.f("sends_account_id_dedupe_key_key"),
         "sends",
