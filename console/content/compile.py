@@ -90,6 +90,30 @@ def compile_content(source: Source) -> Compiled:
     )
 
 
+def compile_rendered(source: Source) -> Compiled:
+    """Gives finished parts in the compiled form: what looks like a template in them is text like any other.
+
+    Raises: InvalidInput naming the field.
+    """
+    sender = parse_sender(source.sender)
+    html = _fixed(source.html)
+    return Compiled(
+        fields=(),
+        has_unsubscribe_link=False,
+        sender=sender,
+        subject=_fixed(source.subject),
+        sender_name=_fixed(sender.name),
+        html=html,
+        text=_fixed(source.text if source.text.strip() else text_from_html(source.html)),
+        subject_line=unstructured("Subject", source.subject),
+        from_line=mailbox("From", sender.name, sender.address),
+    )
+
+
+def _fixed(text: str) -> Part:
+    return Part(lambda _: iter((text,)), frozenset(), {text: piece(text)})
+
+
 def _part(language: Language, text: str, *, field: str) -> Part:
     _require_length(field, text, most=PART_CHARS_LIMIT)
     unkept = _UNKEPT.search(text)

@@ -117,12 +117,12 @@ def mailbox(name: str, display_name: str, addr_spec: str) -> bytes:
 class Headers:
     """The fields that are equal in every message of a campaign version; made once, see `lines`.
 
-    `list_id` is the dotted identifier of RFC 2919, without brackets; `list_name` a description of the list for
-    people, or empty. `feedback_id` is the value of Feedback-ID, such as `campaign:account:campaigns:sendonce`.
+    `list_id` is the dotted identifier of RFC 2919, without brackets, None for mail of no list; `list_name` tells the
+    list to people, or is empty. `feedback_id` is the value of Feedback-ID: `campaign:account:campaigns:sendonce`.
     Raises: InvalidInput naming the field, for anything else.
     """
 
-    list_id: str
+    list_id: str | None
     feedback_id: str
     list_name: str = ""
     lines: bytes = field(init=False, repr=False)
@@ -130,12 +130,15 @@ class Headers:
     def __post_init__(self) -> None:
         for name in ("list_id", "feedback_id"):
             value = getattr(self, name)
-            if len(value) > 255 or not _DOTTED.fullmatch(value):
+            if value is not None and (len(value) > 255 or not _DOTTED.fullmatch(value)):
                 raise InvalidInput(f"{name} {value!r} can't be used: plain letters, digits and dots only.", field=name)
         if trouble_in(self.list_name):
             raise InvalidInput("A list's name can't hold a line break or control character.", field="list_name")
-        listed = mailbox("List-Id", self.list_name, self.list_id)
-        if not self.list_name:
+        if self.list_id is None:
+            listed = b""
+        elif self.list_name:
+            listed = mailbox("List-Id", self.list_name, self.list_id)
+        else:
             listed = f"List-Id: <{self.list_id}>\r\n".encode("ascii")
         lines = listed + f"Feedback-ID: {self.feedback_id}\r\n".encode("ascii")
         object.__setattr__(self, "lines", lines)

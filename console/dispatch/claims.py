@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from psycopg import Connection
+
 from console.config import Settings
 from console.dispatch import recorder
 from console.dispatch.asker import Asker
-from console.dispatch.jobs import JobBook, Line
+from console.dispatch.jobs import JobBook
+from console.dispatch.queues import Composer, Queue
 from console.dispatch.recorder import Claimed
 from console.dispatch.timing import claim_size
 
@@ -17,12 +20,12 @@ NEVER = float("inf")
 class Claimer:
     """Asks for one claim at a time. Times are seconds of time.monotonic()."""
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *, lane: str):
         self._settings = settings
-        self._jobs = JobBook(settings)
+        self._jobs = JobBook(settings, lane=lane)
         self._book = ClaimBook()
         self._rests_until = 0.0
-        self._asked: tuple[Line, int] | None = None  # the line, and the identity that the rows will be held under
+        self._asked: tuple[Queue, int] | None = None  # the line, and the identity that the rows will be held under
 
     @property
     def is_asking(self) -> bool:
@@ -54,20 +57,20 @@ class Claimer:
             slot=slot,
             through_ids=self._book.take_through(),
         )
-        asker.ask(recorder.CLAIM, values)
+        asker.ask(line.statement, values)
         self._asked = line, worker_id
 
-    def take(self, answer: list[Any], now: float) -> tuple[list[Claimed], Line]:
-        """Reads the answer: the rows that are ours now, and the line they are from."""
+    def take(self, connection: Connection, answer: list[Any], now: float) -> list[tuple[Claimed, Composer]]:
+        """Reads the answer: the rows that are ours now, each with what makes its message."""
         assert self._asked is not None
         line, worker_id = self._asked
         self._asked = None
         rows, last = recorder.claimed_rows(
-            answer, worker_id=worker_id, account_id=line.job.account_id, campaign_id=line.job.campaign_id
+            answer, worker_id=worker_id, account_id=line.account_id, campaign_id=line.campaign_id
         )
         self._book.open(rows)
         self._jobs.found(line, last, now)
-        return rows, line
+        return list(zip(rows, line.composers(connection, rows, now), strict=True))
 
     def moved_on(self, claimed: Claimed) -> None:
         """To be called once for each row when the database has it in another state than `sending`, or another's."""

@@ -10,6 +10,8 @@ from contextlib import suppress
 from console.providers.base import Channel, Provider, Trouble
 
 IDLE_CLOSE_S = 30.0
+# While other channels work, how long to wait after one could not be opened.
+OPEN_AGAIN_S = 5.0
 
 
 class Connections:
@@ -19,6 +21,7 @@ class Connections:
         self._provider = provider
         self._most = most
         self._openers = ThreadPoolExecutor(max_workers=most, thread_name_prefix="opener")
+        self._opens_at = 0.0
         self._opening: deque[Future[Channel | Trouble]] = deque()
         self._epoll = select.epoll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -74,8 +77,14 @@ class Connections:
     def put_free(self, channel: Channel, now: float) -> None:
         self._free.append((channel, now))
 
-    def open_to(self, wanted: int) -> None:
-        """Starts opening channels until there are `wanted`, those being opened included."""
+    def rest(self, now: float) -> None:
+        """The provider takes no more channels than there are: opens none for a while."""
+        self._opens_at = now + OPEN_AGAIN_S
+
+    def open_to(self, wanted: int, now: float) -> None:
+        """Starts opening channels until there are `wanted`, those being opened included; not while it rests."""
+        if now < self._opens_at:
+            return
         for _ in range(min(wanted, self._most) - len(self._channels) - len(self._opening)):
             future = self._openers.submit(self._provider.connect)
             self._opening.append(future)

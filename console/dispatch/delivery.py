@@ -1,23 +1,31 @@
 """One claimed row on its way through a connection."""
 
+from collections.abc import Iterable
+from itertools import islice
+
 import structlog
 
 from console.config import Settings
 from console.content.source import Unfillable
-from console.dispatch.jobs import Line
 from console.dispatch.outcomes import not_composed
+from console.dispatch.queues import Composer
 from console.dispatch.recorder import Claimed, Outcome
 from console.providers.base import Answer, Message
 
 log = structlog.get_logger(__name__)
 
 
+def uncomposed(waiting: Iterable["Delivery"], *, among: int, most: int) -> list["Delivery"]:
+    """Gives up to `most` of the first `among` whose messages are not made yet."""
+    return list(islice((each for each in islice(waiting, among) if each.message is None), most))
+
+
 class Delivery:
-    """The row, the campaign it came from, its message, and how far it is."""
+    """The row, what makes its message, the message, and how far it is."""
 
     __slots__ = ("claimed", "early_answer", "is_second_try", "line", "message", "not_before", "was_marked")
 
-    def __init__(self, claimed: Claimed, line: Line, not_before: float):
+    def __init__(self, claimed: Claimed, line: Composer, not_before: float):
         self.claimed = claimed
         self.line = line
         self.not_before = not_before

@@ -1,8 +1,9 @@
-"""The campaigns that a pump takes its rows from, in turn; each with its compiled content and its place in the queue."""
+"""The queues that a pump takes its rows from, in turn: campaigns with their compiled content, and accounts' lanes."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import structlog
@@ -13,9 +14,12 @@ from console.config import Settings
 from console.content.compile import Compiled, compile_content
 from console.content.fill import Headers, Recipient, fill
 from console.content.source import Source
-from console.dispatch import recorder, store
+from console.dispatch import recorder, work_store
+from console.dispatch.asker import Statement
+from console.dispatch.lanes import ContentBook, LaneLine
+from console.dispatch.queues import Composer, Queue
 from console.dispatch.recorder import Claimed, Position
-from console.dispatch.store import Job
+from console.dispatch.work_store import Job
 from console.errors import InvalidInput
 from console.providers.base import Message
 
@@ -29,6 +33,8 @@ _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 @dataclass(slots=True)
 class Line:
     """One campaign as a pump sees it."""
+
+    statement: ClassVar[Statement] = recorder.CLAIM
 
     job: Job
     compiled: Compiled
@@ -53,11 +59,19 @@ class Line:
             through_ids=through_ids,
         )
 
-    def compose(self, claimed: Claimed, settings: Settings) -> Message:
-        """Fills the message for one recipient: the same bytes in every attempt.
+    @property
+    def account_id(self) -> int:
+        return self.job.account_id
 
-        Raises: Unfillable with the reason, for this recipient alone.
-        """
+    @property
+    def campaign_id(self) -> int | None:
+        return self.job.campaign_id
+
+    def composers(self, connection: Connection, rows: list[Claimed], now: float) -> list[Composer]:
+        return [self] * len(rows)
+
+    def compose(self, claimed: Claimed, settings: Settings) -> Message:
+        assert claimed.subscriber_id is not None
         token = make_token(
             settings.secret_key,
             account_id=claimed.account_id,
@@ -79,9 +93,12 @@ class Line:
 class JobBook:
     """What there is to send, read again at every tick and at every wake-up."""
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *, lane: str):
         self._settings = settings
+        self._lane = lane
         self._lines: dict[tuple[int, int, int], Line] = {}
+        self._lanes: dict[int, LaneLine] = {}
+        self._contents = ContentBook(settings)
         self._read_at = float("-inf")
         self._turn = 0
 
@@ -89,9 +106,9 @@ class JobBook:
         """Somebody has committed new work."""
         self._read_at = float("-inf")
 
-    def next_line(self, now: float) -> Line | None:
-        """Gives the campaign to claim from, in turn; None when none is known to have due rows."""
-        lines = list(self._lines.values())
+    def next_line(self, now: float) -> Queue | None:
+        """Gives the queue to claim from, in turn; None when none is known to have due rows."""
+        lines: list[Queue] = [*self._lanes.values(), *self._lines.values()]
         for step in range(len(lines)):
             line = lines[(self._turn + step) % len(lines)]
             if line.rests_until <= now:
@@ -101,7 +118,7 @@ class JobBook:
                 return line
         return None
 
-    def found(self, line: Line, last: Position | None, now: float) -> None:
+    def found(self, line: Queue, last: Position | None, now: float) -> None:
         """Remembers how far a claim came; `last` None: there was no row behind the line's place."""
         if last is not None:
             line.after = last
@@ -116,8 +133,15 @@ class JobBook:
     def read(self, connection: Connection, now: float) -> None:
         """Reads what there is to send; content is compiled once for each version."""
         self._read_at = now
+        lanes = {}
+        for account_id, slug in work_store.accounts_with_due(connection, self._lane):
+            lane = self._lanes.get(account_id) or LaneLine(account_id, slug, self._lane, self._contents)
+            lane.rests_until = 0.0
+            lanes[account_id] = lane
+        self._lanes = lanes
+        # Campaigns are bulk, whatever else is in that lane.
         lines = {}
-        for job in store.jobs(connection):
+        for job in work_store.jobs(connection) if self._lane == "bulk" else ():
             key = (job.account_id, job.campaign_id, job.version)
             line = self._lines.get(key) or self._open(connection, job)
             if line is not None:
@@ -126,11 +150,11 @@ class JobBook:
         self._lines = lines
 
     def _open(self, connection: Connection, job: Job) -> Line | None:
-        subject, sender, html, text = store.content(connection, job)
+        subject, sender, html, text = work_store.content(connection, job)
         try:
             compiled = compile_content(Source(subject=subject, sender=sender, html=html, text=text))
             headers = Headers(
-                list_id=f"list-{job.list_id}.{job.account_slug}.{_own_domain(self._settings.base_url)}",
+                list_id=f"list-{job.list_id}.{job.account_slug}.{own_domain(self._settings.base_url)}",
                 feedback_id=f"{job.campaign_id}:{job.account_slug}:campaign:sendonce",
                 list_name=job.list_name,
             )
@@ -141,7 +165,7 @@ class JobBook:
         return Line(job=job, compiled=compiled, headers=headers)
 
 
-def _own_domain(base_url: str) -> str:
+def own_domain(base_url: str) -> str:
     """Gives the domain of our List-Ids; a console reached by a bare IPv6 address has none (RFC 2919, 3)."""
     host = urlsplit(base_url).hostname or ""
     return host if _DOMAIN.fullmatch(host) else "sendonce.invalid"

@@ -9,12 +9,14 @@ from console.dispatch import store
 from console.dispatch.asker import Asker
 
 AGAIN_S = 0.5
+# Opens a connection of dispatch (asker.py).
+Connect = Callable[[], psycopg.Connection]
 
 
 class Link:
     """A connection for claims and two for records, so that they wait for the disk at the same time."""
 
-    def __init__(self, connect: Callable[[], psycopg.Connection]):
+    def __init__(self, connect: Connect):
         self._connect = connect
         self._again_at = 0.0
         self.worker_id = 0

@@ -3,14 +3,14 @@
 from typing import assert_never
 
 from console.dispatch.recorder import Claimed, Outcome
-from console.dispatch.store import Job
 from console.dispatch.timing import wait_before_retry
+from console.dispatch.work_store import Terms
 from console.providers.base import Accepted, Answer, Deferred, NoAnswer, Refused, Reply, Untouched
 from console.sends.states import State
 
 
 def outcome_of(
-    answer: Answer, claimed: Claimed, job: Job, *, was_marked: bool, retry_base_s: float, dice: float
+    answer: Answer, claimed: Claimed, job: Terms, *, was_marked: bool, retry_base_s: float, dice: float
 ) -> Outcome:
     """Gives the outcome to record: the state, the attempt, and when to try again.
 

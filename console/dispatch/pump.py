@@ -10,9 +10,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 
 import psycopg
 import structlog
@@ -22,9 +20,9 @@ from console.dispatch import store
 from console.dispatch.asker import Asker
 from console.dispatch.claims import Claimer
 from console.dispatch.connections import Connections
-from console.dispatch.delivery import Delivery
+from console.dispatch.delivery import Delivery, uncomposed
 from console.dispatch.gate import Gate
-from console.dispatch.link import Link
+from console.dispatch.link import Connect, Link
 from console.dispatch.outcomes import given_back, outcome_of
 from console.dispatch.rounds import NEVER, Rounds
 from console.dispatch.timing import pace_interval_s
@@ -32,8 +30,6 @@ from console.providers.base import Answer, Channel, Message, Provider, Ready, Tr
 
 log = structlog.get_logger(__name__)
 
-# While other connections work, how long to wait after one could not be opened.
-OPEN_AGAIN_S = 5.0
 LONGEST_SLEEP_S = 1.0
 # So many messages are made in one go while the database and the provider are at work.
 COMPOSE_AHEAD = 4
@@ -42,18 +38,15 @@ COMPOSE_AHEAD = 4
 class Pump(threading.Thread):
     """See the module. `stop` asks it to drain; it ends by itself when all that was marked is answered."""
 
-    def __init__(
-        self, settings: Settings, *, provider: Provider, gate: Gate, connect: Callable[[], psycopg.Connection]
-    ):
-        super().__init__(name="pump", daemon=True)
+    def __init__(self, settings: Settings, *, lane: str, provider: Provider, gate: Gate, connect: Connect):
+        super().__init__(name=f"pump {lane}", daemon=True)
         self._settings = settings
         self._slots = settings.connections
         self._provider = provider
         self._gate = gate
         self._link = Link(connect)
-        self._claimer = Claimer(settings)
+        self._claimer = Claimer(settings, lane=lane)
         self._connections = Connections(provider, most=settings.connections)
-        self._open_at = 0.0
         self._may_claim = False
         self._refusal: Trouble | None = None  # the provider takes nothing from us, whatever the message
         self._is_trying = False  # a connection is being opened to see whether the provider is back
@@ -147,24 +140,24 @@ class Pump(threading.Thread):
         elif self._gate.may_claim(connection, now):
             self._may_claim = True
         else:
-            self._wait_for_provider(connection)
+            self._wait_for_provider(connection, now)
 
     def _claimed(self, asker: Asker, answer: list, now: float) -> None:
-        rows, line = self._claimer.take(answer, now)
+        rows = self._claimer.take(asker.connection, answer, now)
         wait_s = interval_s = 0.0
         rate = self._settings.max_rate
         if rate is not None and rows:
             interval_s = pace_interval_s(rate)
             wait_s = store.reserve_pace(asker.connection, self._provider.name, count=len(rows), interval_s=interval_s)
-        for place, claimed in enumerate(rows):
-            self._waiting.append(Delivery(claimed, line, now + wait_s + place * interval_s))
+        for place, (claimed, composer) in enumerate(rows):
+            self._waiting.append(Delivery(claimed, composer, now + wait_s + place * interval_s))
 
     def _begin_waiting(self, now: float) -> None:
         while self._waiting and self._waiting[0].not_before <= now and not self._is_stopping.is_set():
             channel = self._connections.take_free()
             if channel is None:
-                if now >= self._open_at and not self._gate.is_open:
-                    self._connections.open_to(len(self._busy) + len(self._waiting))
+                if not self._gate.is_open:
+                    self._connections.open_to(len(self._busy) + len(self._waiting), now)
                 return
             self._begin(channel, self._waiting.popleft(), now)
 
@@ -227,6 +220,9 @@ class Pump(threading.Thread):
         self._rounds.drop_ready(fd)
         if isinstance(answer, Untouched) and (answer.trouble or not delivery.is_second_try):
             self._refusal = answer.trouble or self._refusal
+            if delivery.was_marked:  # handed over, and surely not taken
+                self._rounds.add_finished(given_back(delivery.claimed, was_marked=True), now)
+                return
             delivery.is_second_try = answer.trouble is None
             self._waiting.appendleft(delivery)
             return
@@ -269,12 +265,6 @@ class Pump(threading.Thread):
             for channel in marked:
                 self._hand_over(channel, now)
 
-    def _uncomposed(self) -> list[Delivery]:
-        """Gives a few of the messages that will be needed next and are not made yet."""
-        if not self._rounds.is_under_way or self._is_stopping.is_set():
-            return []
-        return [delivery for delivery in islice(self._waiting, self._slots) if delivery.message is None][:COMPOSE_AHEAD]
-
     def _compose_ahead(self, deliveries: list[Delivery]) -> None:
         """Makes messages while the database and the provider are at work."""
         for delivery in deliveries:
@@ -302,7 +292,9 @@ class Pump(threading.Thread):
         self._release(connection, deliveries)
 
     def _hear_all(self, timeout_s: float) -> None:
-        to_compose = self._uncomposed()
+        # Only while the database is at work: else there are better things to do.
+        is_ahead = self._rounds.is_under_way and not self._is_stopping.is_set()
+        to_compose = uncomposed(self._waiting, among=self._slots, most=COMPOSE_AHEAD) if is_ahead else []
         channels, has_database = self._connections.wait(0.0 if to_compose else timeout_s)
         if not channels and not has_database:
             self._compose_ahead(to_compose)
@@ -347,21 +339,21 @@ class Pump(threading.Thread):
     def _meet_trouble(self, connection: psycopg.Connection, trouble: Trouble, now: float) -> None:
         if len(self._connections):
             # The provider works, it only takes no more connections.
-            self._open_at = now + OPEN_AGAIN_S
+            self._connections.rest(now)
         elif self._is_trying or not self._gate.is_open:
             # Connections that were opened side by side fail side by side: that is one failure.
             self._is_trying = False
             log.warning("provider.trouble", provider=self._provider.name, reason=trouble.reason)
             self._gate.fail(connection, trouble)
 
-    def _wait_for_provider(self, connection: psycopg.Connection) -> None:
+    def _wait_for_provider(self, connection: psycopg.Connection, now: float) -> None:
         """With the breaker open: rows that are not on the way go back to the queue, and one worker tries again."""
         waiting = list(self._waiting)
         self._waiting.clear()
         self._release(connection, waiting)
         if not self._connections.is_opening and self._gate.may_try(connection):
             self._is_trying = True
-            self._connections.open_to(len(self._connections) + 1)
+            self._connections.open_to(len(self._connections) + 1, now)
 
     def _reach_database(self, now: float) -> bool:
         if not self._link.may_reach(now):

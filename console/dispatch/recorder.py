@@ -22,17 +22,19 @@ class Claimed(NamedTuple):
     """A row that this worker holds."""
 
     account_id: int
-    campaign_id: int
+    campaign_id: int | None
     id: int
     worker_id: int  # the identity that the claim was made under; fences mark and outcome
     email: str
-    subscriber_id: int
+    subscriber_id: int | None
     attempt_no: int  # before this attempt
     message_id: str
     dated_at: datetime
     merge_values: dict[str, Any]
     claim_id: int = 0  # the row of `claims` that names it
     attempt_base: int = 0  # attempts before a person put it back: the cap and the waits count from there
+    message_type: str | None = None  # of those outside campaigns, with their content
+    content_id: int | None = None
 
 
 class Outcome(NamedTuple):
@@ -59,16 +61,12 @@ class Outcome(NamedTuple):
         return self.claimed.attempt_no + (self.outcome is not None)
 
 
-CLAIM = Statement(
-    "claim",
-    """
+_CLAIM = """
 WITH picked AS MATERIALIZED (
-    SELECT s.account_id, s.id, s.email_lower
+    SELECT s.account_id, s.id, s.email_lower, s.message_type
       FROM sends s
-     WHERE s.account_id = %(account_id)s::bigint AND s.campaign_id = %(campaign_id)s::bigint AND s.is_queued
+     WHERE s.account_id = %(account_id)s::bigint AND {queue} AND s.is_queued
        AND s.due_at <= now() AND (s.due_at, s.id) > (%(after_due_at)s::timestamptz, %(after_id)s::bigint)
-       AND EXISTS (SELECT FROM campaigns c
-                    WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')
      ORDER BY s.due_at, s.id
      LIMIT %(limit)s::bigint
        FOR UPDATE OF s SKIP LOCKED
@@ -76,40 +74,33 @@ WITH picked AS MATERIALIZED (
     SELECT p.account_id, p.id,
            (SELECT x.kind || ': ' || x.reason FROM suppressions x
              WHERE x.account_id = p.account_id AND x.email_lower = p.email_lower
-               AND (x.list_id IS NULL OR x.list_id = %(list_id)s::bigint)
-             LIMIT 1) AS suppression
+               AND {suppressed_for}
+             LIMIT 1) AS suppression, {age_cap_s} AS age_cap_s
       FROM picked p
 ), moved AS (
     UPDATE sends s
        SET status = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed'
-                         WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8) THEN 'dead'
+                         WHEN s.expires_at <= now() THEN 'expired'
+                         WHEN s.first_due_at < now() - make_interval(secs => j.age_cap_s) THEN 'dead'
                          ELSE 'sending' END,
            provider_reply = CASE WHEN j.suppression IS NOT NULL THEN 'suppressed after queueing: ' || j.suppression
-                                 WHEN s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8)
+                                 WHEN s.expires_at <= now() THEN 'expired before it could be sent'
+                                 WHEN s.first_due_at < now() - make_interval(secs => j.age_cap_s)
                                  THEN concat_ws('; ', 'gave up: too old', s.provider_reply)
                                  ELSE s.provider_reply END,
-           error_class = CASE WHEN j.suppression IS NULL
-                               AND s.first_due_at < now() - make_interval(secs => %(age_cap_s)s::float8)
+           error_class = CASE WHEN j.suppression IS NULL AND COALESCE(s.expires_at > now(), true)
+                               AND s.first_due_at < now() - make_interval(secs => j.age_cap_s)
                               THEN 'too-old' ELSE '' END,
-           finished_at = CASE WHEN j.suppression IS NOT NULL THEN now() END,
+           finished_at = CASE WHEN j.suppression IS NOT NULL OR s.expires_at <= now() THEN now() END,
            claimed_by = %(worker_id)s::bigint, claimed_at = now(), handed_over_at = NULL,
            dated_at = COALESCE(s.dated_at, now())
       FROM judged j
      WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
     RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status,
-              s.due_at, s.attempt_base
-), counted AS (
-    INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, queued, sending, suppressed, dead)
-    SELECT %(account_id)s::bigint, %(campaign_id)s::bigint, %(slot)s::smallint, -count(*),
-           count(*) FILTER (WHERE status = 'sending'), count(*) FILTER (WHERE status = 'suppressed'),
-           count(*) FILTER (WHERE status = 'dead')
-      FROM moved HAVING count(*) > 0
-        ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
-       SET queued = c.queued + excluded.queued, sending = c.sending + excluded.sending,
-           suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
-), held AS (
+              s.due_at, s.attempt_base, s.message_type, s.content_id
+){counted}, held AS (
     INSERT INTO claims (account_id, worker_id, campaign_id, send_ids)
-    SELECT %(account_id)s::bigint, %(worker_id)s::bigint, %(campaign_id)s::bigint, array_agg(id)
+    SELECT %(account_id)s::bigint, %(worker_id)s::bigint, {campaign_id}, array_agg(id)
       FROM moved WHERE status = 'sending' HAVING count(*) > 0
     RETURNING id
 ), through AS (
@@ -119,10 +110,48 @@ SELECT json_build_array(
            (SELECT id FROM held),
            COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
                                               extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
-                                              attempt_base)
+                                              attempt_base, message_type, content_id)
                              ORDER BY due_at, id), '[]'))
   FROM moved
-""",
+"""
+_COUNTED = """, counted AS (
+    INSERT INTO campaign_counts AS c (account_id, campaign_id, slot, queued, sending, suppressed, dead)
+    SELECT %(account_id)s::bigint, %(campaign_id)s::bigint, %(slot)s::smallint, -count(*),
+           count(*) FILTER (WHERE status = 'sending'), count(*) FILTER (WHERE status = 'suppressed'),
+           count(*) FILTER (WHERE status = 'dead')
+      FROM moved HAVING count(*) > 0
+        ON CONFLICT (account_id, campaign_id, slot) DO UPDATE
+       SET queued = c.queued + excluded.queued, sending = c.sending + excluded.sending,
+           suppressed = c.suppressed + excluded.suppressed, dead = c.dead + excluded.dead
+)"""
+
+
+def _claim(name: str, **parts: str) -> Statement:
+    """Gives the claim's statement for one kind of queue."""
+    claim = _CLAIM
+    for part, text in parts.items():
+        claim = claim.replace("{" + part + "}", text)
+    return Statement(name, claim)
+
+
+CLAIM = _claim(
+    "claim",
+    queue="s.campaign_id = %(campaign_id)s::bigint AND EXISTS (SELECT FROM campaigns c"
+    " WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')",
+    suppressed_for="(x.list_id IS NULL OR x.list_id = %(list_id)s::bigint)",
+    age_cap_s="%(age_cap_s)s::float8",
+    campaign_id="%(campaign_id)s::bigint",
+    counted=_COUNTED,
+)
+# What belongs to no campaign, of one account and lane; its caps are its message type's.
+CLAIM_LANE = _claim(
+    "claim_lane",
+    queue="s.campaign_id IS NULL AND s.lane = %(lane)s::text",
+    suppressed_for="x.list_id IS NULL",
+    age_cap_s="(SELECT t.age_cap_s::float8 FROM message_types t"
+    " WHERE t.account_id = p.account_id AND t.name = p.message_type)",
+    campaign_id="NULL::bigint",
+    counted="",
 )
 
 RECORD = Statement(
@@ -176,8 +205,9 @@ WITH o AS MATERIALIZED (
        AND NOT EXISTS (SELECT FROM suppressions x
                         WHERE x.account_id = s.account_id AND x.email_lower = s.email_lower
                           AND (x.list_id IS NULL OR x.list_id = m.list_id))
-       AND EXISTS (SELECT FROM campaigns c
-                    WHERE c.account_id = s.account_id AND c.id = s.campaign_id AND c.status = 'sending')
+       AND (s.campaign_id IS NULL
+            OR EXISTS (SELECT FROM campaigns c
+                        WHERE c.account_id = s.account_id AND c.id = s.campaign_id AND c.status = 'sending'))
     RETURNING s.id
 )
 SELECT json_build_array(ARRAY(SELECT id FROM marked), ARRAY(SELECT id FROM done))
@@ -216,8 +246,23 @@ def claim_values(
     }
 
 
+def claim_lane_values(
+    *, worker_id: int, account_id: int, lane: str, limit: int, after: Position, through_ids: Sequence[int] = ()
+) -> dict[str, str | int | float]:
+    """Gives the values for CLAIM_LANE; see claim_values."""
+    return {
+        "worker_id": worker_id,
+        "account_id": account_id,
+        "lane": lane,
+        "limit": limit,
+        "after_due_at": after[0],
+        "after_id": after[1],
+        "through_ids": number_array(through_ids),
+    }
+
+
 def claimed_rows(
-    answer: list[Any], *, worker_id: int, account_id: int, campaign_id: int
+    answer: list[Any], *, worker_id: int, account_id: int, campaign_id: int | None
 ) -> tuple[list[Claimed], Position | None]:
     """Reads CLAIM's answer: the rows that are the worker's now, and the place of the last row touched, if any."""
     claim_id, found = answer
@@ -236,18 +281,18 @@ def claimed_rows(
             datetime.fromtimestamp(dated_s, UTC),
             merge_values,
             claim_id,
-            attempt_base,
+            *rest,
         )
-        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _, attempt_base in found
+        for id_, email, subscriber_id, attempt_no, message_id, dated_s, merge_values, status, _, *rest in found
         if status == "sending"
     ]
     return rows, (found[-1][8], found[-1][0])
 
 
 def record_values(
-    *, outcomes: Sequence[Outcome], marks: Sequence[tuple[Claimed, int]], provider: str, slot: int
+    *, outcomes: Sequence[Outcome], marks: Sequence[tuple[Claimed, int | None]], provider: str, slot: int
 ) -> dict[str, str | int | float]:
-    """Gives the values for RECORD; `marks` are rows about to be handed over, with their list's id.
+    """Gives the values for RECORD; `marks` are rows about to be handed over, with their list's id, if any.
 
     RECORD answers with two lists of send ids: the marks that went in, and the outcomes. A row whose mark is missing
     must not be handed over: it is no longer ours, its person has opted out, or its campaign is paused or cancelled.

@@ -1,10 +1,9 @@
-"""SQL of dispatch beside the three commits: workers, what there is to send, rows that lost their way, recovery.
+"""SQL of dispatch beside the three commits: workers, rows that lost their way, recovery.
 
 Each function is one statement on a connection that commits by itself.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
@@ -14,21 +13,6 @@ from console.dispatch.recorder import Claimed, Outcome
 # Slot 15 of the counters: those who move other workers' rows never wait for a worker's slot, nor it for them.
 RECOVERY_SLOT = 15
 WORKER_SLOT_COUNT = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A campaign that is sending, with all that its messages need."""
-
-    account_id: int
-    account_slug: str
-    campaign_id: int
-    list_id: int
-    list_name: str
-    version: int
-    in_doubt_policy: str
-    attempt_cap: int
-    age_cap_s: int
 
 
 def register(connection: Connection, *, host: str, pid: int) -> int:
@@ -59,33 +43,6 @@ def bury(connection: Connection, worker_id: int) -> None:
         "UPDATE workers SET status = 'dead', ended_at = now() WHERE id = %s AND status = 'alive'",
         (worker_id,),
     )
-
-
-def jobs(connection: Connection) -> list[Job]:
-    """Gives the campaigns that are sending, of all accounts: dispatch serves the whole installation."""
-    rows = connection.execute(
-        """
-        SELECT c.account_id, a.slug, c.id, c.list_id, l.name, c.version, t.in_doubt_policy, t.attempt_cap, t.age_cap_s
-          FROM campaigns c
-          JOIN accounts a ON a.id = c.account_id
-          JOIN lists l ON l.account_id = c.account_id AND l.id = c.list_id
-          JOIN message_types t ON t.account_id = c.account_id AND t.name = c.message_type
-         WHERE c.status = 'sending'
-         ORDER BY c.started_at, c.id
-        """
-    ).fetchall()
-    return [Job(*row) for row in rows]
-
-
-def content(connection: Connection, job: Job) -> tuple[str, str, str, str]:
-    """Gives subject, sender, html and text of the job's version."""
-    row = connection.execute(
-        "SELECT subject, sender, html, text FROM campaign_contents"
-        " WHERE account_id = %s AND campaign_id = %s AND version = %s",
-        (job.account_id, job.campaign_id, job.version),
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1], row[2], row[3]
 
 
 _RELEASE = """
@@ -125,7 +82,7 @@ SELECT account_id, campaign_id, %(slot)s, -count(*), count(*) FILTER (WHERE stat
 """
 
 
-def release(connection: Connection, rows: Sequence[tuple[Claimed, int]], *, slot: int) -> None:
+def release(connection: Connection, rows: Sequence[tuple[Claimed, int | None]], *, slot: int) -> None:
     """Lets go of claimed rows without a mark (`rows`: with their list's id), each to where it belongs.
 
     An opt-out makes it suppressed, a cancelled campaign cancelled, else it waits in the queue again.
@@ -266,7 +223,7 @@ WITH lost AS (
      CROSS JOIN unnest(k.send_ids) AS held (id)
       JOIN sends s ON s.account_id = k.account_id AND s.id = held.id AND s.claimed_by = w.id
       LEFT JOIN campaigns c ON c.account_id = s.account_id AND c.id = s.campaign_id
-      LEFT JOIN message_types t ON t.account_id = c.account_id AND t.name = c.message_type
+      LEFT JOIN message_types t ON t.account_id = s.account_id AND t.name = COALESCE(c.message_type, s.message_type)
      WHERE w.status IN ('dead', 'stopped') AND s.status = 'sending'
      LIMIT 5000
        FOR UPDATE OF s SKIP LOCKED

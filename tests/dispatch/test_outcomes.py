@@ -7,7 +7,7 @@ import pytest
 
 from console.dispatch.outcomes import given_back, not_composed, outcome_of
 from console.dispatch.recorder import Claimed, Outcome
-from console.dispatch.store import Job
+from console.dispatch.work_store import Job
 from console.providers.base import Accepted, Answer, Deferred, NoAnswer, Refused, Reply, Untouched
 from console.sends.states import State
 

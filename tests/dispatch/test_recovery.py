@@ -6,7 +6,7 @@ from dispatch.ask import Hand, Sending, counters_differ, rows, sending, sent, st
 from sqlalchemy import Engine, text
 
 from console.db import transaction
-from console.dispatch import store
+from console.dispatch import store, work_store
 from console.dispatch.outcomes import given_back, outcome_of
 from console.dispatch.recorder import Claimed, Outcome
 from console.providers.base import Refused, Reply
@@ -131,7 +131,7 @@ def test_a_late_accept_turns_in_doubt_into_sent(engine: Engine, database_url: st
 def test_a_late_refusal_is_proof_too(engine: Engine, database_url: str) -> None:
     where = sending(engine, recipients=1)
     frozen, other, claimed = _frozen_after_the_mark(where, database_url)
-    job = store.jobs(other.connection)[0]
+    job = work_store.jobs(other.connection)[0]
     refused = outcome_of(
         Refused(Reply("end", 554, None, "554 no")), claimed[0], job, was_marked=True, retry_base_s=1, dice=0
     )

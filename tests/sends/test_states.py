@@ -25,7 +25,8 @@ def test_nothing_goes_from_in_doubt_to_sending() -> None:
 
 
 STATEMENTS = {
-    "claim": (recorder.CLAIM.text, State.QUEUED, {"suppressed", "dead", "sending"}),
+    "claim": (recorder.CLAIM.text, State.QUEUED, {"suppressed", "expired", "dead", "sending"}),
+    "claim_lane": (recorder.CLAIM_LANE.text, State.QUEUED, {"suppressed", "expired", "dead", "sending"}),
     "release": (store._RELEASE, State.SENDING, {"suppressed", "cancelled", "queued"}),
     "recover": (store._RECOVER, State.SENDING, {"dead", "queued", "in_doubt"}),
 }
