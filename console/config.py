@@ -44,6 +44,7 @@ class Settings:
     late_limit_h: float
     smtp_dot_timeout_s: float
     smtp_timeout_s: float
+    inbox_body_days: int
     log_format: str
     postfix_dir: Path | None
     debug: bool
@@ -92,6 +93,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         late_limit_h=env.number("LATE_LIMIT_HOURS", 24, least=0, most=24 * 365),
         smtp_dot_timeout_s=env.number("SMTP_DOT_TIMEOUT_SECONDS", 600, least=0.1, most=3600),
         smtp_timeout_s=env.number("SMTP_TIMEOUT_SECONDS", 300, least=0.1, most=3600),
+        inbox_body_days=env.integer("INBOX_BODY_DAYS", 30, least=0, most=36500),
         log_format=env.choice("LOG_FORMAT", "auto", ("auto", "json", "text")),
         postfix_dir=_folder(env.text("POSTFIX_DIR", "")),
         debug=debug,

@@ -23,12 +23,16 @@ from console.campaigns.ticks import build_audiences, cancel_rest, finish_done, s
 from console.config import Settings
 from console.db import transaction
 from console.dispatch.recovery import reap
+from console.inbox.ticks import forget_bodies, read_events
 
 log = structlog.get_logger(__name__)
 
 # A tick that finds work runs again at once, this often at most; the next tick goes on from there.
 MOST_ROUNDS = 1000
 LONGEST_ERROR = 500
+# An event may ask for an urgent message; bodies are kept for days.
+INBOX_TICK_S = 1.0
+FORGET_TICK_S = 600.0
 
 
 class Tick(NamedTuple):
@@ -46,6 +50,8 @@ def ticks(settings: Settings) -> tuple[Tick, ...]:
         Tick("campaigns.build_audiences", settings.tick_s, build_audiences),
         Tick("campaigns.finish_done", settings.tick_s, finish_done),
         Tick("campaigns.cancel_rest", settings.tick_s, cancel_rest),
+        Tick("inbox.read_events", min(settings.tick_s, INBOX_TICK_S), read_events),
+        Tick("inbox.forget_bodies", FORGET_TICK_S, forget_bodies),
         Tick("dispatch.reap", settings.heartbeat_s, reap),
     )
 

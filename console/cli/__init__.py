@@ -8,7 +8,20 @@ from collections.abc import Sequence
 
 import click
 
-from console.cli import accounts, campaigns, database, demo, keys, providers, sends, serve, settle, subscribers, types
+from console.cli import (
+    accounts,
+    campaigns,
+    database,
+    demo,
+    inbox,
+    keys,
+    providers,
+    sends,
+    serve,
+    settle,
+    subscribers,
+    types,
+)
 from console.cli.root import cli
 from console.errors import InvalidInput, SendonceError
 
@@ -18,6 +31,7 @@ __all__ = [
     "cli",
     "database",
     "demo",
+    "inbox",
     "keys",
     "main",
     "providers",

@@ -10,7 +10,7 @@ from console.errors import InvalidInput
 from console.inbox import paths
 
 LONGEST_ID = 255
-LONGEST_TYPE = 255
+LONGEST_TYPE = 200
 LONGEST_HEADER = 2000
 MOST_HEADERS = 100
 MASK = "***"

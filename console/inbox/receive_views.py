@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import structlog
-from flask import Blueprint, Response, abort, current_app, jsonify, request
+from flask import Response, abort, current_app, jsonify, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -13,13 +13,15 @@ from console.errors import ConfigError
 from console.inbox import service, signatures, store
 from console.inbox.arrival import read_request
 from console.inbox.models import Endpoint
+from console.inbox.rule_views import inbox
 from console.inbox.store import Stored
 from console.web.correlation import correlation_id, request_id
 from console.web.database import transaction
 from console.web.guards import public
 
+__all__ = ["inbox"]
+
 log = structlog.get_logger(__name__)
-inbox = Blueprint("inbox", __name__, url_prefix="/inbox")
 
 LARGEST_BODY_BYTES = 1024 * 1024
 RETRY_AFTER_S = 30
