@@ -220,7 +220,7 @@ def list_events(slug: str, endpoint_name: str | None, status: str | None, as_jso
 def replay(event_ids: tuple[int, ...], slug: str, endpoint_name: str | None, status: str | None, as_json: bool) -> None:
     """Read events again, by the rules that are on now: those with these IDs, or those of a state.
 
-    What was sent is not sent twice: the dedupe key is the same.
+    An event that made its message makes no second one.
     """
     if bool(event_ids) == bool(status) or (endpoint_name and not status):
         raise click.UsageError("Name the events by their IDs, or by --status (with --endpoint to narrow it).")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -15,7 +16,8 @@ LOCK_TIMEOUT = "2s"
 _TAKE = text(
     """
     SELECT q.account_id, q.event_id AS id, e.endpoint_id, p.name AS endpoint, e.event_id, e.id_source, e.event_type,
-           e.body, e.body_sha256, e.received_at, e.request_id, e.correlation_id
+           e.body, e.body_sha256, e.received_at, e.request_id, e.correlation_id, e.send_id, e.rule_id, e.rule_version,
+           e.decision
       FROM inbox_queue q
       JOIN inbox_events e ON e.account_id = q.account_id AND e.id = q.event_id
       JOIN inbox_endpoints p ON p.account_id = e.account_id AND p.id = e.endpoint_id
@@ -94,7 +96,7 @@ _NOTE_SAME_BODY = text(
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An event that is being read."""
+    """An event that is being read; the last four are of the last time that it was, None and empty before the first."""
 
     account_id: int
     id: int
@@ -105,9 +107,13 @@ class Taken:
     event_type: str
     body: bytes | None
     body_sha256: str
-    received_at: object
+    received_at: datetime
     request_id: str
     correlation_id: str
+    send_id: int | None
+    rule_id: int | None
+    rule_version: int | None
+    decision: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

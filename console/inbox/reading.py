@@ -32,6 +32,8 @@ def read_event(session: Session, taken: Taken) -> Outcome:
 
     A refusal is the event's failure, with its reason; what else goes wrong is raised.
     """
+    if taken.send_id is not None:
+        return _as_before(taken)
     rule = rule_store.rule_for(session, taken.account_id, taken.endpoint_id, taken.event_type)
     if rule is None:
         return Outcome(status="no_rule", reason=_no_rule(taken.event_type))
@@ -95,7 +97,7 @@ def try_out(session: Session, account_id: int, rule_id: int, *, user_id: int | N
 def replay(session: Session, account_id: int, *, user_id: int | None, event_ids: list[int]) -> list[int]:
     """Queues events to be read once more, by the rules that are on then; gives the numbers of those that it queued.
 
-    An event that made its message makes no second one: its dedupe key is the same.
+    An event that made its message makes no second one.
     Raises: InvalidInput when none or too many are chosen; Forbidden.
     """
     if user_id is not None:
@@ -157,6 +159,21 @@ def _request(
 def code_path(endpoint: str, rule: str) -> str:
     """Gives the name under which a rule's sends are found."""
     return f"inbox:{endpoint}/{rule}"
+
+
+def _as_before(taken: Taken) -> Outcome:
+    """Gives what the event came to before: it makes one message at most.
+
+    Its key alone would not keep that: a type may only observe, a window may have ended, the rule may make another key.
+    """
+    return Outcome(
+        status="done",
+        reason=f"It was read again, and made nothing: it had made send {taken.send_id}.",
+        rule_id=taken.rule_id,
+        rule_version=taken.rule_version,
+        send_id=taken.send_id,
+        decision=taken.decision,
+    )
 
 
 def _no_rule(event_type: str) -> str:

@@ -10,7 +10,7 @@ from console.inbox.event_store import COUNT_LIMIT, STATUSES, EventDetail
 from console.inbox.words import DECISIONS, EVENT_WORDS, ID_SOURCES, NOTICES
 from console.web.database import transaction
 from console.web.guards import account_id, person, role
-from console.web.pages import after_post, counted, page
+from console.web.pages import after_post, page
 from console.web.paging import PAGE_ROWS, asked_number, cut
 
 inbox = Blueprint("inbox", __name__, url_prefix="/inbox")
@@ -25,7 +25,7 @@ def index():
     status = request.args.get("status") or None
     if status is not None and status not in STATUSES:
         raise InvalidInput(f"{status[:40]!r} is no state of an event. Choose one from the list.", field="status")
-    endpoint_id, before = asked_number("endpoint"), asked_number("before")
+    endpoint_id, before = asked_number("of"), asked_number("before")
     with transaction() as session:
         rows = event_store.page(
             session, account_id(), endpoint_id=endpoint_id, status=status, before_id=before, limit=PAGE_ROWS + 1
@@ -76,9 +76,9 @@ def replay():
     with transaction() as session:
         queued = reading.replay(session, account_id(), user_id=person().user_id, event_ids=chosen)
     left = len(set(chosen)) - len(queued)
-    words = f"{counted(len(queued), 'event')} will be read again in a moment."
+    words = f"Events that will be read again in a moment: {len(queued)}."
     if left:
-        words += f" {counted(left, 'event')} can't be: it waits already, or its body is forgotten."
+        words += f" Events that wait already, or whose body is forgotten: {left}."
     flash(words)
     is_one = len(chosen) == 1
     return after_post(None, go_to=url_for(".show", event_id=chosen[0]) if is_one else url_for(".index"))

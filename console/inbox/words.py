@@ -37,7 +37,7 @@ DECISIONS: dict[str, str] = {
 }
 
 WARNINGS: dict[str, str] = {
-    "key_looks_random": "The dedupe key looks random: another one each time keeps nobody from getting the message twice.",
+    "key_looks_random": "The dedupe key looks random: one that is new each time keeps nobody from getting it twice.",
     "key_too_broad": "The dedupe key is too broad: it was used for another message with other parameters.",
 }
 

@@ -53,4 +53,16 @@ def test_a_url_names_its_area_view_template_and_test(rule: Rule) -> None:
 
 def test_ids_in_urls_say_what_they_are_of() -> None:
     names = {name for rule in _rules() for name in re.findall(r"<(?:\w+:)?(\w+)>", rule.rule)}
-    assert names <= {"campaign_id", "key_id", "provider_id", "send_id", "set_id", "token"}
+    assert names <= {
+        "campaign_id",
+        "endpoint",
+        "endpoint_id",
+        "event_id",
+        "key_id",
+        "notice_id",
+        "provider_id",
+        "rule_id",
+        "send_id",
+        "set_id",
+        "token",
+    }
