@@ -45,6 +45,8 @@ def make_engine(database_url: str, *, pool_size: int = 5) -> Engine:
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_pre_ping=True,
+        # An error's text is logged, and parameters are people's addresses and the codes in their messages.
+        hide_parameters=True,
         connect_args={"connect_timeout": 5, "application_name": "sendonce"},
     )
 

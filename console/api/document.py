@@ -15,7 +15,7 @@ _REFUSALS = {
     400: "What was sent does not follow its schema; `errors` names the fields.",
     401: "No API key came with the call, or none that works.",
     403: "The key lacks the scope.",
-    404: "The account has nothing with this number.",
+    404: "The account has no such thing, or no message type of this name.",
     409: "It stands against what is there: see the problem's `type`.",
     413: "The body is too large.",
     415: "The body's Content-Type is not application/json.",

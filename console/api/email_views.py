@@ -7,14 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from flask import Response
+from sqlalchemy.orm import Session
 
 from console.api.gate_views import Call, Refusal, charge, location, reply, serves
 from console.api.paging import page_of, room
 from console.api.reading import Checker, Malformed, moment
 from console.api.schemas import COMPONENTS
 from console.audience.address import parse
-from console.errors import FieldError, InvalidInput
-from console.sends import listing_store, search_store
+from console.errors import FieldError, InvalidInput, NotFound
+from console.sends import listing_store, search_store, type_store
 from console.sends.cancelling import OtherState, cancel
 from console.sends.intake import KeyConflict, Receipt, Request, accept
 from console.sends.listing_store import ListedSend, Wanted
@@ -39,7 +40,7 @@ class _Result:
 @serves("send_email")
 def send_email(call: Call) -> Response:
     """Hands a message in: 202 for a new one, 200 for one that was there, 409 when its key is another's."""
-    result = _hand_in(call, _with_header_key(call.body, call.headers.get("Idempotency-Key")))
+    result = _hand_in(call, call.body, header_key=_key_of(call.headers.get("Idempotency-Key")))
     if result.receipt is None:
         assert result.problem is not None
         return problem_documents.answer(result.problem)
@@ -117,10 +118,12 @@ def _checked(call: Call, body: Any) -> _Result:
     return _hand_in(call, body)
 
 
-def _hand_in(call: Call, body: Mapping[str, Any]) -> _Result:
+def _hand_in(call: Call, body: Mapping[str, Any], *, header_key: str | None = None) -> _Result:
     """Hands one message in by a transaction of its own."""
     try:
         with transaction() as session:
+            if header_key is not None:
+                body = _with_key(session, call, body, header_key=header_key)
             # Not raised through the block: the trigger of a refused request is to be committed.
             try:
                 receipt = accept(session, call.holder.account_id, _request(call, body))
@@ -130,12 +133,11 @@ def _hand_in(call: Call, body: Mapping[str, Any]) -> _Result:
                     errors=[FieldError("dedupe_key", "belongs to a message with other content")],
                 )  # fmt: skip
     except InvalidInput as error:
-        is_type = error.field == "message_type"
+        is_unknown = error.field == "message_type"
         return _refused(
-            # What the account has not (yet) stands against a well-formed request as a state does.
-            409 if is_type else 422,
+            404 if is_unknown else 422,
             str(error),
-            kind="unknown-message-type" if is_type else "refused",
+            kind="unknown-message-type" if is_unknown else "refused",
             errors=[FieldError(error.field or "body", str(error))],
         )
     return _Result(status=200 if receipt.is_duplicate else 202, receipt=_receipt(receipt))
@@ -162,16 +164,27 @@ def _request(call: Call, body: Mapping[str, Any]) -> Request:
     )
 
 
-def _with_header_key(body: Mapping[str, Any], header: str | None) -> Mapping[str, Any]:
-    """Gives the body with the key of the header, which must not contradict the body's."""
-    if header is None:
-        return body
-    quoted = _QUOTED.fullmatch(header)
-    key = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else header
-    if body.get("dedupe_key") not in (None, key):
-        detail = "The header Idempotency-Key and the body's dedupe_key are the same thing, but differ here: give one."
-        raise Malformed([FieldError("Idempotency-Key", detail)])
-    return {**body, "dedupe_key": key}
+def _key_of(header: str | None) -> str | None:
+    """Gives the key in the header, which may stand in quotes."""
+    quoted = _QUOTED.fullmatch(header or "")
+    return re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else header
+
+
+def _with_key(session: Session, call: Call, body: Mapping[str, Any], *, header_key: str) -> Mapping[str, Any]:
+    """Gives the body with the key of the header.
+
+    Raises: InvalidInput when it contradicts the body's, after a message type that there is not.
+    """
+    if body.get("dedupe_key") in (None, header_key):
+        return {**body, "dedupe_key": header_key}
+    try:
+        type_store.show(session, call.holder.account_id, body["message_type"])
+    except NotFound as error:
+        raise InvalidInput(str(error), field="message_type") from None
+    raise InvalidInput(
+        "The header Idempotency-Key and the body's dedupe_key are the same thing, but differ here: give one of them.",
+        field="Idempotency-Key",
+    )
 
 
 def _moment(body: Mapping[str, Any], name: str) -> datetime | None:

@@ -77,7 +77,7 @@ OPERATIONS: dict[str, Operation] = {
                 headers=("Location", "Idempotent-Replayed"),
             ),
         },
-        refusals=(409, 422),
+        refusals=(404, 409, 422),
     ),
     "send_emails": Operation(
         method="POST",

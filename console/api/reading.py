@@ -118,7 +118,7 @@ def moment(text: str) -> datetime:
         return datetime(int(_EARLIEST), 12, 31, tzinfo=UTC)
     if year >= _LATEST:
         return datetime(int(_LATEST), 1, 1, tzinfo=UTC)
-    return datetime.fromisoformat(year + rest)
+    return datetime.fromisoformat(year + rest).astimezone(UTC)
 
 
 def field_of(path: Iterable[str | int]) -> str:

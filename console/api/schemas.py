@@ -81,13 +81,13 @@ ADDRESS: Schema = {
     "type": "string", "format": "idn-email", "maxLength": 320, "pattern": NO_NUL, "examples": ["ann@example.com"]
 }  # fmt: skip
 MESSAGE_TYPE = text(
-    "The name of one of the account's message types.", longest=100, examples=["order_receipt"]
+    "The name of one of the account's message types.", longest=100, examples=["parcel_shipped"]
 )  # fmt: skip
 DEDUPE_KEY = text(
     "The stable name of the business event: the same key never makes a second message within the message type's"
     " window. Made from the message type's key pattern when it is not given.",
     longest=500,
-    examples=["order_receipt:987"],
+    examples=["parcel_shipped:987"],
 )
 CORRELATION = text(
     "Follows this request to the provider's id.", longest=128, pattern=CORRELATION_ID, examples=["req-5f2c"]
@@ -146,7 +146,13 @@ _EMAIL_REQUEST = closed(
         examples=[{"order_id": "987"}],
     ),
     send_after=optional({**MOMENT, "description": "Not to be sent before; at once when not given."}),
-    expires_after=optional({**MOMENT, "description": "Not to be sent after; the message type's age cap holds too."}),
+    expires_after=optional(
+        {
+            **MOMENT,
+            "description": "Not to be sent after; the message type's age cap holds too.",
+            "examples": ["2027-03-05T05:06:07Z"],
+        }
+    ),
     metadata=_labels("Kept with the message and given back.", types="string"),
 )
 _BATCH_REQUEST = closed(

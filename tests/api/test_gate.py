@@ -193,7 +193,16 @@ def test_a_parameter_that_does_not_follow_its_schema_is_refused_by_name(
 
 
 def test_what_there_is_not_is_a_problem_document_too(program: programs.Program) -> None:
-    for path in ("/nowhere", "/campaigns/0", "/campaigns/x", "/campaigns/99999999999999999999", "/campaigns/"):
+    assert program.delete(f"/suppressions/{2**63 - 1}").status_code == 404
+    assert program.delete(f"/suppressions/{2**63}").status_code == 404
+    for path in (
+        "/nowhere",
+        "/campaigns/0",
+        "/campaigns/01",
+        "/campaigns/x",
+        "/campaigns/99999999999999999999",
+        "/campaigns/",
+    ):
         answer = program.get(path)
         assert (answer.status_code, _problem(answer)["status"]) == (404, 404), path
     wrong = program.call("PUT", "/suppressions")
