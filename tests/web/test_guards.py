@@ -30,6 +30,7 @@ OPEN = {
     "accounts.sign_out",
     "audience.unsubscribe",
     "audience.undo",
+    "inbox.receive",
 }
 
 
@@ -41,7 +42,8 @@ def _path(rule, *, number: int) -> str:
     return rule.build(dict.fromkeys(rule.arguments, number), append_unknown=False)[1]
 
 
-PRIVATE = [rule for rule in _rules() if rule.endpoint not in OPEN]
+# What programs call takes a key instead (tests/api/test_gate.py).
+PRIVATE = [rule for rule in _rules() if rule.endpoint not in OPEN and not rule.endpoint.startswith("api.")]
 WITH_IDS = [rule for rule in PRIVATE if rule.arguments]
 
 
@@ -94,8 +96,8 @@ def test_another_accounts_rows_are_not_there_on_any_route(engine: Engine) -> Non
 
 
 def _assert_absent(stranger: visit.Browser, path: str, rule) -> None:
-    seen = stranger.get(path).status_code
-    assert seen in {403, 404}, path
+    if "GET" in rule.methods:
+        assert stranger.get(path).status_code in {403, 404}, path
     if "POST" in rule.methods:
         fields = {"reason": "x", "fingerprint": "x", "when": "now", "name": "x", "list_id": "1", "html": "x"}
         answer = stranger.post(path, fields, form_at="/")
