@@ -70,6 +70,7 @@ def message_type() -> None:
 @click.option("--lane", type=click.Choice(LANES), help="urgent for codes and resets, normal for receipts.")
 @click.option("--template", "template_name", help="The template; without one, callers give finished parts.")
 @click.option("--sender", help="The From field, such as 'Shop <shop@example.com>'.")
+@click.option("--route", help="By which route it goes; the account's default when not given.")
 @click.option("--window", help="How long a dedupe key is taken: forever, or a duration such as 24h.")
 @click.option("--mode", type=click.Choice(["enforce", "observe"]), help="observe: repeats go out and are noted.")
 @click.option("--on-conflict", type=click.Choice(["refuse", "first"]), help="A taken key with other content.")

@@ -8,7 +8,7 @@ from console.config import Settings
 from console.dispatch import recorder
 from console.dispatch.asker import Asker
 from console.dispatch.jobs import JobBook
-from console.dispatch.queues import Composer, Queue
+from console.dispatch.queues import Composer, Outlet, Queue
 from console.dispatch.recorder import Claimed
 from console.dispatch.timing import claim_size
 
@@ -20,9 +20,9 @@ NEVER = float("inf")
 class Claimer:
     """Asks for one claim at a time. Times are seconds of time.monotonic()."""
 
-    def __init__(self, settings: Settings, *, lane: str):
+    def __init__(self, settings: Settings, *, lane: str, outlet: Outlet):
         self._settings = settings
-        self._jobs = JobBook(settings, lane=lane)
+        self._jobs = JobBook(settings, lane=lane, outlet=outlet)
         self._book = ClaimBook()
         self._rests_until = 0.0
         self._asked: tuple[Queue, int] | None = None  # the line, and the identity that the rows will be held under

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -17,11 +17,12 @@ from console.content.source import Source
 from console.dispatch import recorder, work_store
 from console.dispatch.asker import Statement
 from console.dispatch.lanes import ContentBook, LaneLine
-from console.dispatch.queues import Composer, Queue
+from console.dispatch.queues import OWN, Composer, Outlet, Queue
 from console.dispatch.recorder import Claimed, Position
 from console.dispatch.work_store import Job
 from console.errors import InvalidInput
 from console.providers.base import Message
+from console.providers.names import names_of
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,7 @@ class Line:
     job: Job
     compiled: Compiled
     headers: Headers
+    is_named: bool = False  # whether the provider finds messages again by names of ours
     after: Position = recorder.QUEUE_START
     swept_at: float = 0.0
     rests_until: float = field(default=0.0)
@@ -87,15 +89,20 @@ class Line:
             unsubscribe_url=f"{settings.base_url}/audience/unsubscribe/{token}",
         )
         filled = fill(self.compiled, recipient, self.headers)
-        return Message(filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8)
+        message = Message(filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8)
+        if self.is_named:
+            names = names_of(claimed.account_id, claimed.id, claimed.message_id)
+            message = replace(message, key=names.key, tag=names.tag)
+        return message
 
 
 class JobBook:
     """What there is to send, read again at every tick and at every wake-up."""
 
-    def __init__(self, settings: Settings, *, lane: str):
+    def __init__(self, settings: Settings, *, lane: str, outlet: Outlet = OWN):
         self._settings = settings
         self._lane = lane
+        self._outlet = outlet
         self._lines: dict[tuple[int, int, int], Line] = {}
         self._lanes: dict[int, LaneLine] = {}
         self._contents = ContentBook(settings)
@@ -134,14 +141,18 @@ class JobBook:
         """Reads what there is to send; content is compiled once for each version."""
         self._read_at = now
         lanes = {}
-        for account_id, slug in work_store.accounts_with_due(connection, self._lane):
-            lane = self._lanes.get(account_id) or LaneLine(account_id, slug, self._lane, self._contents)
+        for account_id, slug in work_store.accounts_with_due(connection, self._lane, self._outlet.account_id):
+            lane = self._lanes.get(account_id) or LaneLine(
+                account_id, slug, self._lane, self._outlet.provider, self._contents
+            )
             lane.rests_until = 0.0
             lanes[account_id] = lane
         self._lanes = lanes
         # Campaigns are bulk, whatever else is in that lane.
         lines = {}
-        for job in work_store.jobs(connection) if self._lane == "bulk" else ():
+        for job in (
+            work_store.jobs(connection, self._outlet.account_id, self._outlet.provider) if self._lane == "bulk" else ()
+        ):
             key = (job.account_id, job.campaign_id, job.version)
             line = self._lines.get(key) or self._open(connection, job)
             if line is not None:
@@ -162,7 +173,7 @@ class JobBook:
             # It was compiled when it was written; a newer program may judge otherwise. The other campaigns go on.
             log.error("campaign.content_refused", campaign_id=job.campaign_id, reason=str(error))
             return None
-        return Line(job=job, compiled=compiled, headers=headers)
+        return Line(job=job, compiled=compiled, headers=headers, is_named=self._outlet != OWN)
 
 
 def own_domain(base_url: str) -> str:

@@ -18,6 +18,7 @@ from console.dispatch.queues import Composer
 from console.dispatch.recorder import Claimed, Position
 from console.errors import InvalidInput
 from console.providers.base import Message
+from console.providers.names import names_of
 
 # Compiled contents that are kept; one takes some 100 kB.
 CONTENTS_KEPT = 200
@@ -42,7 +43,10 @@ class Kind:
             dated_at=claimed.dated_at,
         )
         filled = fill(self.compiled, recipient, self.headers)
-        return Message(filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8)
+        names = names_of(claimed.account_id, claimed.id, claimed.message_id)
+        return Message(
+            filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8, key=names.key, tag=names.tag
+        )
 
 
 class ContentBook:
@@ -95,6 +99,7 @@ class LaneLine:
     account_id: int
     account_slug: str
     lane: str
+    provider: str
     contents: ContentBook
     after: Position = recorder.QUEUE_START
     swept_at: float = 0.0
@@ -111,6 +116,7 @@ class LaneLine:
             worker_id=worker_id,
             account_id=self.account_id,
             lane=self.lane,
+            provider=self.provider,
             limit=limit,
             after=self.after,
             through_ids=through_ids,

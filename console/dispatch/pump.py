@@ -24,6 +24,7 @@ from console.dispatch.delivery import Delivery, uncomposed
 from console.dispatch.gate import Gate
 from console.dispatch.link import Connect, Link
 from console.dispatch.outcomes import given_back, outcome_of
+from console.dispatch.queues import OWN, Outlet
 from console.dispatch.rounds import NEVER, Rounds
 from console.dispatch.timing import pace_interval_s
 from console.providers.base import Answer, Channel, Message, Provider, Ready, Trouble, Untouched
@@ -38,14 +39,16 @@ COMPOSE_AHEAD = 4
 class Pump(threading.Thread):
     """See the module. `stop` asks it to drain; it ends by itself when all that was marked is answered."""
 
-    def __init__(self, settings: Settings, *, lane: str, provider: Provider, gate: Gate, connect: Connect):
-        super().__init__(name=f"pump {lane}", daemon=True)
+    def __init__(
+        self, settings: Settings, *, lane: str, provider: Provider, gate: Gate, connect: Connect, outlet: Outlet = OWN
+    ):
+        super().__init__(name=f"pump {lane} {provider.name}", daemon=True)
         self._settings = settings
         self._slots = settings.connections
         self._provider = provider
         self._gate = gate
         self._link = Link(connect)
-        self._claimer = Claimer(settings, lane=lane)
+        self._claimer = Claimer(settings, lane=lane, outlet=outlet)
         self._connections = Connections(provider, most=settings.connections)
         self._may_claim = False
         self._refusal: Trouble | None = None  # the provider takes nothing from us, whatever the message

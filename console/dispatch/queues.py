@@ -1,6 +1,7 @@
 """What a pump needs of the queues that it claims from, and of what makes their messages."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from psycopg import Connection
@@ -10,6 +11,18 @@ from console.dispatch.asker import Statement
 from console.dispatch.recorder import Claimed, Position
 from console.dispatch.work_store import Terms
 from console.providers.base import Message
+from console.providers.registry import OWN as OWN_PROVIDER
+
+
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """Which messages go one way out: those whose route names this provider, of one account or (None) of all."""
+
+    account_id: int | None
+    provider: str  # its name in routes
+
+
+OWN = Outlet(None, OWN_PROVIDER)
 
 
 class Composer(Protocol):

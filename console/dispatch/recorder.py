@@ -146,7 +146,14 @@ CLAIM = _claim(
 # What belongs to no campaign, of one account and lane; its caps are its message type's.
 CLAIM_LANE = _claim(
     "claim_lane",
-    queue="s.campaign_id IS NULL AND s.lane = %(lane)s::text",
+    # The first attempt goes to the route's first provider, a retry to its next: only what surely was not accepted is
+    # tried again by itself.
+    queue="""s.campaign_id IS NULL AND s.lane = %(lane)s::text
+       AND EXISTS (SELECT FROM message_types t
+                     LEFT JOIN routes r ON r.account_id = t.account_id AND r.name = COALESCE(t.route, 'default')
+                    WHERE t.account_id = s.account_id AND t.name = s.message_type
+                      AND COALESCE(r.providers[1 + (s.attempt_no - s.attempt_base) % cardinality(r.providers)], 'smtp')
+                          = %(provider)s::text)""",
     suppressed_for="x.list_id IS NULL",
     age_cap_s="(SELECT t.age_cap_s::float8 FROM message_types t"
     " WHERE t.account_id = p.account_id AND t.name = p.message_type)",
@@ -247,13 +254,21 @@ def claim_values(
 
 
 def claim_lane_values(
-    *, worker_id: int, account_id: int, lane: str, limit: int, after: Position, through_ids: Sequence[int] = ()
+    *,
+    worker_id: int,
+    account_id: int,
+    lane: str,
+    provider: str,
+    limit: int,
+    after: Position,
+    through_ids: Sequence[int] = (),
 ) -> dict[str, str | int | float]:
     """Gives the values for CLAIM_LANE; see claim_values."""
     return {
         "worker_id": worker_id,
         "account_id": account_id,
         "lane": lane,
+        "provider": provider,
         "limit": limit,
         "after_due_at": after[0],
         "after_id": after[1],

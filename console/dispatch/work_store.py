@@ -9,6 +9,7 @@ from typing import Protocol
 from psycopg import Connection
 
 from console.content.source import Source
+from console.providers.store import Configured
 
 
 class Terms(Protocol):
@@ -46,8 +47,8 @@ class Job:
     age_cap_s: int
 
 
-def jobs(connection: Connection) -> list[Job]:
-    """Gives the campaigns that are sending, of all accounts: dispatch serves the whole installation."""
+def jobs(connection: Connection, account_id: int | None = None, provider: str = "smtp") -> list[Job]:
+    """Gives the campaigns that are sending, of one account or of all, whose route begins with this provider."""
     rows = connection.execute(
         """
         SELECT c.account_id, a.slug, c.id, c.list_id, l.name, c.version, t.in_doubt_policy, t.attempt_cap, t.age_cap_s
@@ -55,24 +56,42 @@ def jobs(connection: Connection) -> list[Job]:
           JOIN accounts a ON a.id = c.account_id
           JOIN lists l ON l.account_id = c.account_id AND l.id = c.list_id
           JOIN message_types t ON t.account_id = c.account_id AND t.name = c.message_type
-         WHERE c.status = 'sending'
+          LEFT JOIN routes r ON r.account_id = t.account_id AND r.name = COALESCE(t.route, 'default')
+         WHERE c.status = 'sending' AND (%(account_id)s::bigint IS NULL OR c.account_id = %(account_id)s)
+           AND COALESCE(r.providers[1], 'smtp') = %(provider)s
          ORDER BY c.started_at, c.id
-        """
+        """,
+        {"account_id": account_id, "provider": provider},
     ).fetchall()
     return [Job(*row) for row in rows]
 
 
-def accounts_with_due(connection: Connection, lane: str) -> list[tuple[int, str]]:
-    """Gives (id, slug) of the accounts that have due rows of the lane outside campaigns."""
+def accounts_with_due(connection: Connection, lane: str, account_id: int | None) -> list[tuple[int, str]]:
+    """Gives (id, slug) of the accounts (None: all; else this one) that have due rows of the lane outside campaigns."""
     return connection.execute(
         """
         SELECT a.id, a.slug FROM accounts a
-         WHERE EXISTS (SELECT FROM sends s WHERE s.account_id = a.id AND s.lane = %s AND s.is_queued
+         WHERE (%(account_id)s::bigint IS NULL OR a.id = %(account_id)s)
+           AND EXISTS (SELECT FROM sends s WHERE s.account_id = a.id AND s.lane = %(lane)s AND s.is_queued
                                              AND s.campaign_id IS NULL AND s.due_at <= now())
          ORDER BY a.id
         """,
-        (lane,),
+        {"account_id": account_id, "lane": lane},
     ).fetchall()
+
+
+def routed_providers(connection: Connection) -> list[Configured]:
+    """Gives the configured providers that a route names, of all accounts."""
+    rows = connection.execute(
+        """
+        SELECT p.account_id, p.id, p.name, p.kind, p.settings, p.sealed_secret, p.version, p.changed_at
+          FROM providers p
+         WHERE EXISTS (SELECT FROM routes r WHERE r.account_id = p.account_id AND p.name = ANY(r.providers))
+         ORDER BY p.account_id, p.id
+        """
+    ).fetchall()
+    names = ("account_id", "id", "name", "kind", "settings", "sealed_secret", "version", "changed_at")
+    return [Configured(**dict(zip(names, row, strict=True))) for row in rows]
 
 
 def terms(connection: Connection, account_id: int, message_type: str) -> TypeTerms:

@@ -36,6 +36,7 @@ class MessageType(Base):
         CheckConstraint("window_s > 0", name="window"),
         ForeignKeyConstraint(["account_id", "template"], ["templates.account_id", "templates.name"]),
         ForeignKeyConstraint(["account_id", "content_id"], ["send_contents.account_id", "send_contents.id"]),
+        ForeignKeyConstraint(["account_id", "route"], ["routes.account_id", "routes.name"]),
         {"comment": "How messages of one kind are treated."},
     )
 
@@ -54,6 +55,7 @@ class MessageType(Base):
     )
     template: Mapped[str | None] = mapped_column(comment="The template of its messages; empty: callers give the parts.")
     sender: Mapped[str | None] = mapped_column(comment="The From field of its messages.")
+    route: Mapped[str | None] = mapped_column(comment="By which route they go; empty: the account's default.")
     content_id: Mapped[int | None] = mapped_column(comment="The template's newest version with the sender, as sent.")
     window_s: Mapped[int | None] = mapped_column(comment="Seconds for which a dedupe key is taken; empty: for ever.")
     mode: Mapped[str] = mapped_column(

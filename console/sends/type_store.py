@@ -17,6 +17,7 @@ class TypeRow:
     lane: str
     template: str | None
     sender: str | None
+    route: str | None = None
     window_s: int | None
     mode: str
     on_conflict: str
@@ -42,7 +43,8 @@ class NewContent:
 
 
 _COLUMNS = (
-    "name, lane, template, sender, window_s, mode, on_conflict, key_pattern, in_doubt_policy, attempt_cap, age_cap_s"
+    "name, lane, template, sender, route, window_s, mode, on_conflict, key_pattern, in_doubt_policy,"
+    " attempt_cap, age_cap_s"
 )
 
 
