@@ -13,7 +13,8 @@ from console.campaigns import step_views
 from console.config import Settings
 from console.db import make_engine
 from console.errors import ConfigError
-from console.inbox.receive_views import inbox, receive
+from console.inbox.receive_views import receive
+from console.inbox.report_views import inbox, reports
 from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
 from console.sends import settle_views
@@ -59,6 +60,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     csrf.exempt(audience)
     # Applications have neither; an event's signature is what tells whose it is.
     csrf.exempt(receive)
+    csrf.exempt(reports)
     # Programs send a key with every call, and no cookie is read.
     csrf.exempt(api_views.api)
     api_views.init_app(app, bound)

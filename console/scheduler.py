@@ -23,7 +23,7 @@ from console.campaigns.ticks import build_audiences, cancel_rest, finish_done, s
 from console.config import Settings
 from console.db import transaction
 from console.dispatch.recovery import reap
-from console.inbox.ticks import forget_bodies, read_events
+from console.inbox.ticks import forget_bodies, read_events, read_reports
 
 log = structlog.get_logger(__name__)
 
@@ -51,6 +51,7 @@ def ticks(settings: Settings) -> tuple[Tick, ...]:
         Tick("campaigns.finish_done", settings.tick_s, finish_done),
         Tick("campaigns.cancel_rest", settings.tick_s, cancel_rest),
         Tick("inbox.read_events", min(settings.tick_s, INBOX_TICK_S), read_events),
+        Tick("inbox.read_reports", min(settings.tick_s, INBOX_TICK_S), read_reports),
         Tick("inbox.forget_bodies", FORGET_TICK_S, forget_bodies),
         Tick("dispatch.reap", settings.heartbeat_s, reap),
     )

@@ -10,6 +10,7 @@ from console.accounts.store import account_by_slug
 from console.cli.root import cli, open_database, open_installation, print_json
 from console.db import transaction
 from console.errors import InvalidInput
+from console.inbox import report_address
 from console.providers import service, store
 from console.providers.kinds import KINDS
 from console.providers.registry import OWN, open_provider
@@ -108,6 +109,38 @@ def check(name: str, slug: str, as_json: bool) -> None:
         if not as_json:
             click.echo(f"{name}: {trouble.reason}", err=True)
         sys.exit(1)
+
+
+@provider.command("reports")
+@click.argument("name")
+@_ACCOUNT
+@_SECRET
+@_JSON
+def reports(name: str, slug: str, secret_stdin: bool, as_json: bool) -> None:
+    """Make the address that the provider NAME reports to, and print it, this once; a second time ends the first one.
+
+    With --secret-stdin: take what its reports are signed with, or USER:PASSWORD where nothing is signed.
+    """
+    with open_installation() as opened, transaction(opened.engine) as session:
+        row = store.provider_by_name(session, account_by_slug(session, slug).id, name)
+        if secret_stdin:
+            report_address.set_secret(
+                session,
+                row.account_id,
+                row.id,
+                user_id=None,
+                secret=_secret(from_stdin=True) or "",
+                secret_key=opened.settings.secret_key,
+            )
+            url = None
+        else:
+            url = report_address.make(session, row.account_id, row.id, user_id=None).url(opened.settings.base_url)
+    if as_json:
+        print_json({"name": name, "url": url})
+    elif url is None:
+        click.echo(f"The secret of {name}'s reports is set.")
+    else:
+        click.echo(url)
 
 
 @cli.group()

@@ -1,6 +1,6 @@
 """The forms of the inbox: an endpoint, a rule, trying a rule out, and what only confirms."""
 
-from wtforms import HiddenField, IntegerField, PasswordField, SelectField, StringField, TextAreaField
+from wtforms import HiddenField, IntegerField, PasswordField, SelectField, StringField, SubmitField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, Optional
 
 from console.inbox.paths import LONGEST_PATH
@@ -162,3 +162,10 @@ class VersionForm(Form):
     """The version of a rule that the person saw."""
 
     version = HiddenField(validators=[DataRequired("Open the page again: it lacks the rule's version.")])
+
+
+class ReportSecretForm(Form):
+    """A new address for a provider's reports, or the secret that they are signed with."""
+
+    make = SubmitField("Make the address")
+    secret = PasswordField("Secret", description="Kept encrypted and never shown again.")

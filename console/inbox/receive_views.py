@@ -38,7 +38,7 @@ def receive(endpoint: str, token: str) -> ResponseReturnValue:
     except (SQLAlchemyError, ConfigError) as error:
         # The second: a secret that was sealed with another key. Either is ours to mend, and the event comes again.
         log.error("inbox.not_stored", endpoint=endpoint, error=type(error).__name__)
-        answer = _problem(503, "The event could not be stored; send it again later.", its_id)
+        answer = problem(503, "The event could not be stored; send it again later.", its_id)
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)
         return answer
 
@@ -46,7 +46,8 @@ def receive(endpoint: str, token: str) -> ResponseReturnValue:
 def _receive(name: str, token: str, *, its_id: str, its_correlation_id: str) -> ResponseReturnValue:
     with transaction() as session:
         endpoint = store.endpoint_by_token(session, name=name, token_hash=service.hash_of(token))
-    if endpoint is None:
+    # Providers' reports have an address of their own, where they are verified as each vendor signs.
+    if endpoint is None or endpoint.reader != "rules":
         # As for any address that there is not.
         abort(404)
     request.max_content_length = LARGEST_BODY_BYTES
@@ -54,12 +55,12 @@ def _receive(name: str, token: str, *, its_id: str, its_correlation_id: str) -> 
         # No transaction is open while the body comes in.
         body = request.get_data(cache=False)
     except RequestEntityTooLarge:
-        return _refused(endpoint, 413, TOO_LARGE, its_id)
-    headers = _headers()
+        return refused(endpoint, 413, TOO_LARGE, its_id)
+    headers = asked_headers()
     scheme = service.scheme_of(endpoint, secret_key=current_app.config["SENDONCE_SETTINGS"].secret_key)
     refusal = signatures.refusal(scheme, headers=headers, body=body, now=clock.now())
     if refusal is not None:
-        answer = _refused(endpoint, 401, refusal, its_id)
+        answer = refused(endpoint, 401, refusal, its_id)
         if scheme.kind == "basic":
             answer.headers["WWW-Authenticate"] = 'Basic realm="inbox"'
         return answer
@@ -73,15 +74,16 @@ def _receive(name: str, token: str, *, its_id: str, its_correlation_id: str) -> 
     with transaction() as session:
         stored = store.store_first(session, endpoint.account_id, endpoint.id, arrival=arrival, reader=endpoint.reader)
     log.info("inbox.stored" if stored.is_new else "inbox.redelivered", endpoint=name, inbox_event_id=stored.id)
-    return _taken(stored, event_id=arrival.event_id, its_id=its_id)
+    return taken(stored, event_id=arrival.event_id, its_id=its_id)
 
 
-def _headers() -> Mapping[str, str]:
+def asked_headers() -> Mapping[str, str]:
     """Gives the request's headers by their names in lower case."""
     return {name.lower(): value for name, value in request.headers.items()}
 
 
-def _taken(stored: Stored, *, event_id: str, its_id: str) -> Response:
+def taken(stored: Stored, *, event_id: str, its_id: str) -> Response:
+    """Gives the answer to an event that is stored."""
     answer = jsonify(
         status="stored" if stored.is_new else "duplicate",
         id=stored.id,
@@ -92,14 +94,15 @@ def _taken(stored: Stored, *, event_id: str, its_id: str) -> Response:
     return answer
 
 
-def _refused(endpoint: Endpoint, status: int, reason: str, its_id: str) -> Response:
+def refused(endpoint: Endpoint, status: int, reason: str, its_id: str) -> Response:
+    """Counts a request that is refused, and gives the answer to it."""
     with transaction() as session:
         store.count_refusal(session, endpoint.account_id, endpoint.id, reason=reason, request_id=its_id)
     log.warning("inbox.refused", endpoint=endpoint.name, account_id=endpoint.account_id, reason=reason)
-    return _problem(status, f"Not taken: {reason}.", its_id)
+    return problem(status, f"Not taken: {reason}.", its_id)
 
 
-def _problem(status: int, detail: str, its_id: str) -> Response:
+def problem(status: int, detail: str, its_id: str) -> Response:
     """Gives a problem document (RFC 9457)."""
     answer = jsonify(status=status, title="The event was not taken", detail=detail)
     answer.status_code = status

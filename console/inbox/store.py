@@ -66,6 +66,12 @@ def endpoint_by_token(session: Session, *, name: str, token_hash: str) -> Endpoi
     return found if found is not None and found.is_active and found.name == name else None
 
 
+def report_endpoint(session: Session, *, token_hash: str) -> Endpoint | None:
+    """Gives the endpoint of a provider's reports; None when the token is nobody's, another's, or it is closed."""
+    found = session.scalars(select(Endpoint).where(Endpoint.token_hash == token_hash)).one_or_none()
+    return found if found is not None and found.is_active and found.reader == "reports" else None
+
+
 def store_first(session: Session, account_id: int, endpoint_id: int, *, arrival: Arrival, reader: str) -> Stored:
     """Stores an event before anything else is done about it, or counts it on the row of its first delivery.
 

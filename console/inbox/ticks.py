@@ -3,15 +3,19 @@
 Each gives how much it did; the scheduler calls it again while that is more than 0.
 """
 
+from collections.abc import Callable
+
 import structlog
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from console.config import Settings
 from console.db import transaction
-from console.inbox import event_store, queue_store, reading
-from console.inbox.queue_store import Taken
+from console.inbox import event_store, queue_store, reading, report_reading
+from console.inbox.queue_store import Outcome, Taken
 from console.logs import correlated
+from console.sends import outcome
 
 log = structlog.get_logger(__name__)
 
@@ -19,6 +23,9 @@ log = structlog.get_logger(__name__)
 EVENTS = 100
 # How long an event waits that met somebody else's lock, or trouble of the database that may pass.
 WAIT_S = 5.0
+
+
+Read = Callable[[Session, Taken], Outcome]
 
 
 def read_events(engine: Engine, settings: Settings) -> int:
@@ -29,19 +36,28 @@ def read_events(engine: Engine, settings: Settings) -> int:
     return EVENTS
 
 
-def read_next(engine: Engine) -> bool:
-    """Reads the next event that nobody else is reading; False when there is none."""
+def read_reports(engine: Engine, settings: Settings) -> int:
+    """Reads what providers report, and settles sends that were on their way when it came; gives how many it was."""
+    settled_count = outcome.settle_reported(engine)
+    for done_count in range(EVENTS):
+        if not read_next(engine, reader="reports", read=report_reading.read_event):
+            return settled_count + done_count
+    return settled_count + EVENTS
+
+
+def read_next(engine: Engine, *, reader: str = "rules", read: Read = reading.read_event) -> bool:
+    """Reads the next event for this reader that nobody else is reading; False when there is none."""
     taken: Taken | None = None
     try:
         with transaction(engine) as session:
-            taken = queue_store.take(session, reader="rules")
+            taken = queue_store.take(session, reader=reader)
             if taken is None:
                 return False
             with correlated(taken.correlation_id):
-                outcome = reading.read_event(session, taken)
-                queue_store.finish(session, taken, outcome)
+                done = read(session, taken)
+                queue_store.finish(session, taken, done)
                 double_count = queue_store.note_doubles(session, taken)
-                _tell(taken, status=outcome.status, double_count=double_count)
+                _tell(taken, status=done.status, double_count=double_count)
     except OperationalError as error:
         # A lock that somebody else holds, a deadlock, a full disk: it passes, and this event is not what is wrong.
         if taken is None or error.connection_invalidated:

@@ -270,6 +270,13 @@ KINDS: dict[str, Kind] = {
                 check=_plain,
                 hint="The one that publishes events; without it nothing is reported back.",
             ),
+            Setting(
+                name="topic_arn",
+                label="Topic of its reports",
+                is_optional=True,
+                check=_plain,
+                hint="arn:aws:sns:… Only this topic is believed, and its subscription is confirmed by itself.",
+            ),
             _TIMEOUT,
             _about_url("", label="Endpoint URL"),
         ),

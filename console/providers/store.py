@@ -27,6 +27,7 @@ class Configured:
     sealed_secret: str
     version: int
     changed_at: datetime
+    endpoint_id: int | None  # where its reports come in
 
     @property
     def full_name(self) -> str:
@@ -79,6 +80,31 @@ def provider_by_name(session: Session, account_id: int, name: str) -> Configured
     if row is None:
         raise NotFound(f"There is no provider {name!r} in this account. See them with: sendonce provider list")
     return _configured(row)
+
+
+def provider_by_endpoint(session: Session, account_id: int, endpoint_id: int) -> Configured | None:
+    """Gives the provider whose reports come in at an endpoint of the inbox; None when there is none."""
+    row = session.scalars(
+        select(ConfiguredProvider).where(
+            ConfiguredProvider.account_id == account_id, ConfiguredProvider.endpoint_id == endpoint_id
+        )
+    ).one_or_none()
+    return None if row is None else _configured(row)
+
+
+def set_endpoint(session: Session, account_id: int, provider_id: int, *, endpoint_id: int) -> bool:
+    """Says where a provider's reports come in; gives False when it has a place already."""
+    found = session.scalars(
+        update(ConfiguredProvider)
+        .where(
+            ConfiguredProvider.account_id == account_id,
+            ConfiguredProvider.id == provider_id,
+            ConfiguredProvider.endpoint_id.is_(None),
+        )
+        .values(endpoint_id=endpoint_id)
+        .returning(ConfiguredProvider.id)
+    ).one_or_none()
+    return found is not None
 
 
 def insert_provider(session: Session, account_id: int, *, columns: Mapping[str, Any]) -> int | None:
@@ -140,4 +166,5 @@ def _configured(row: ConfiguredProvider) -> Configured:
         sealed_secret=row.sealed_secret,
         version=row.version,
         changed_at=row.changed_at,
+        endpoint_id=row.endpoint_id,
     )

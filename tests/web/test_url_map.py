@@ -59,6 +59,7 @@ def test_ids_in_urls_say_what_they_are_of() -> None:
         "endpoint_id",
         "event_id",
         "key_id",
+        "kind",
         "notice_id",
         "provider_id",
         "rule_id",
