@@ -63,6 +63,7 @@ def test_the_table_names_each_tick_once(settings: Settings) -> None:
         "dispatch.reap",
         "inbox.forget_bodies",
         "inbox.read_events",
+        "inbox.read_reports",
     }
     assert len({tick.name for tick in table}) == len(table)
 
