@@ -1,7 +1,6 @@
 """One recipient's message from compiled content. The hot path: no message objects, no parsing, bytes joined once."""
 
 import re
-from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -19,7 +18,6 @@ from console.content.values import RUN_KEY, Run, known
 
 # Far more than any mail program shows; folding takes care of the lines.
 HEADER_CHARS_LIMIT = 2_000
-_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 # No blanks, controls, surrogates or anything that has a meaning of its own in a path or a header.
 _APART = r"[^\s<>()\[\]\\,;:\"@\x00-\x20\x7f-\xa0\ud800-\udfff]"
@@ -172,18 +170,3 @@ def _unsubscribe_lines(url: str | None) -> bytes:
     if not _URL.fullmatch(url):
         raise ValueError(f"not an address for List-Unsubscribe: {url!r}")
     return b"List-Unsubscribe: <%b>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" % url.encode("ascii")
-
-
-def required_fields(compiled: Compiled) -> tuple[str, ...]:
-    """Gives the top-level fields without which no message can be made: those that an empty recipient lacks.
-
-    A field that is only used where another one is there does not show; filling finds that gap.
-    """
-    run = Run()
-    nobody = Recipient(email="nobody@example.com", values={}, message_id="<0@example.com>", dated_at=_EPOCH)
-    context = _context(compiled, nobody, run)
-    for part in (compiled.sender_name, compiled.subject, compiled.text, compiled.html):
-        with suppress(Exception):
-            for _ in part.chunks(context):
-                pass
-    return tuple(sorted({path.partition(".")[0] for path in run.missing} & set(compiled.fields)))

@@ -53,6 +53,14 @@ def add_version(
     ).scalar_one()
 
 
+def hold(session: Session, account_id: int, name: str) -> None:
+    """Keeps the version in force what it is until the transaction ends; waits for one that is being added."""
+    session.execute(
+        text("SELECT FROM templates WHERE account_id = :account_id AND name = :name FOR SHARE"),
+        {"account_id": account_id, "name": name},
+    )
+
+
 _NEWEST = """
 SELECT t.name, v.version, v.subject, v.html, v.text, v.created_at, u.name AS author_name
   FROM templates t

@@ -7,14 +7,17 @@ types on to new content; messages that were accepted before keep theirs.
 import hashlib
 import json
 import re
+from dataclasses import asdict
 
 from sqlalchemy.orm import Session
 
 from console.content import template_store
 from console.content.compile import compile_content
-from console.content.fill import required_fields
+from console.content.language import BUILT_IN
+from console.content.required import required_fields
 from console.content.source import Source
 from console.content.template_store import TemplateRow
+from console.content.text import text_from_html
 from console.errors import InvalidInput
 from console.sends import type_store
 from console.sends.type_store import NewContent, TypeRow
@@ -24,6 +27,8 @@ LANES = ("urgent", "normal", "bulk")
 # arrives tomorrow is worse than none.
 AGE_CAPS_S = {"urgent": 900, "normal": 345_600, "bulk": 345_600}
 ATTEMPT_CAP = 12
+CAMPAIGN = "campaign"
+PATTERN_CHARS_LIMIT = 200
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _PATTERN = re.compile(r"(?:[^{}]|\{[A-Za-z_][A-Za-z0-9_.]*\})+")
 _DURATION = re.compile(r"(\d{1,6})([smhd])")
@@ -56,7 +61,13 @@ def save_template(
     Raises: InvalidInput naming the field and the line in it.
     """
     _require_name(name, field="name")
-    compile_content(Source(subject=subject, sender=_ANY_SENDER, html=html, text=body))
+    source = Source(subject=subject, sender=_ANY_SENDER, html=html, text=body)
+    compile_content(source)
+    if "unsubscribe_url" in required_fields(source):
+        raise InvalidInput(
+            "The template uses unsubscribe_url, which only campaigns have: a single message is on no list.",
+            field="html",
+        )
     version = template_store.add_version(
         session, account_id, name=name, subject=subject, html=html, body=body, author_id=author_id
     )
@@ -73,18 +84,18 @@ def put_type(session: Session, account_id: int, row: TypeRow) -> bool:
     Raises: InvalidInput naming the field; NotFound when there is no such template.
     """
     _require_name(row.name, field="name")
-    if row.name == "campaign":
-        raise InvalidInput("The type 'campaign' is the campaigns' own; choose another name.", field="name")
+    if row.name == CAMPAIGN:
+        _require_campaigns(row, before=type_store.show(session, account_id, CAMPAIGN))
+        return type_store.put(session, account_id, row, content_id=None)
     if row.lane not in LANES:
         raise InvalidInput(f"There is no lane {row.lane!r}; use {', '.join(LANES)}.", field="lane")
     if not row.sender:
         raise InvalidInput("A message type needs a sender, such as Shop <shop@example.com>.", field="sender")
-    if row.key_pattern is not None and not _PATTERN.fullmatch(row.key_pattern):
-        raise InvalidInput(
-            "A key pattern holds names in braces, such as order_receipt:{order_id}:{email_type}.", field="key_pattern"
-        )
+    if row.key_pattern is not None:
+        _require_pattern(row.key_pattern)
     content_id = None
     if row.template is not None:
+        template_store.hold(session, account_id, row.template)
         template = template_store.newest(session, account_id, row.template)
         content_id = _content(session, account_id, template=template, sender=row.sender)
     else:
@@ -92,9 +103,22 @@ def put_type(session: Session, account_id: int, row: TypeRow) -> bool:
     return type_store.put(session, account_id, row, content_id=content_id)
 
 
+def _require_campaigns(row: TypeRow, *, before: TypeRow) -> None:
+    """Raises: InvalidInput for a change of what campaigns say themselves."""
+    own = {"in_doubt_policy", "attempt_cap", "age_cap_s"}
+    for name, value in asdict(row).items():
+        if name not in own and value != getattr(before, name):
+            raise InvalidInput(
+                "The type 'campaign' is the campaigns' own: only its policy for messages in doubt, its attempts and its"
+                " age can be set. Choose another name for single messages.",
+                field=name,
+            )
+
+
 def _content(session: Session, account_id: int, *, template: TemplateRow, sender: str) -> int:
-    source = Source(subject=template.subject, sender=sender, html=template.html, text=template.text)
-    compiled = compile_content(source)
+    body = template.text if template.text.strip() else text_from_html(template.html)
+    source = Source(subject=template.subject, sender=sender, html=template.html, text=body)
+    compile_content(source)
     parts = ["template", template.name, template.version, sender, source.subject, source.html, source.text]
     return type_store.keep_content(
         session,
@@ -108,7 +132,7 @@ def _content(session: Session, account_id: int, *, template: TemplateRow, sender
             body=source.text,
             template=template.name,
             template_version=template.version,
-            required_fields=list(required_fields(compiled)),
+            required_fields=sorted(required_fields(source) - set(BUILT_IN)),
         ),
     )
 
@@ -116,10 +140,27 @@ def _content(session: Session, account_id: int, *, template: TemplateRow, sender
 def _sender_domain(sender: str) -> str:
     """Gives the domain for Message-IDs. Raises: InvalidInput."""
     compiled = compile_content(Source(subject="x", sender=sender, html="x"))
+    if compiled.fields:
+        raise InvalidInput(
+            "A message type's sender is the same for all its messages: it can't hold a merge field.", field="sender"
+        )
     domain = compiled.sender.address.rpartition("@")[2].lower()
     if not domain.isascii():
         raise InvalidInput("Write the sender's domain in A-labels, such as xn--mnchen-3ya.example.", field="sender")
     return domain
+
+
+def _require_pattern(pattern: str) -> None:
+    if not _PATTERN.fullmatch(pattern) or "{" not in pattern or len(pattern) > PATTERN_CHARS_LIMIT:
+        raise InvalidInput(
+            "A key pattern holds names in braces, such as order_receipt:{order_id}:{email_type}, and at most"
+            f" {PATTERN_CHARS_LIMIT} characters.",
+            field="key_pattern",
+        )
+    if pattern.startswith("campaign:"):
+        raise InvalidInput(
+            "Keys that begin with campaign: are those of campaigns; begin it with the type's name.", field="key_pattern"
+        )
 
 
 def _require_name(name: str, *, field: str) -> None:

@@ -57,7 +57,6 @@ DECLARE
     v_rendered jsonb := NULLIF(p_request->'rendered', 'null');
     v_content send_contents;
     v_fingerprint text;
-    v_missing text[];
 BEGIN
     IF v_rendered IS NOT NULL THEN
         IF p_type.sender IS NULL THEN
@@ -89,12 +88,6 @@ BEGIN
         RAISE EXCEPTION 'Messages of the type % are made from the template %.', quote_literal(p_type.name),
                         quote_literal(v_content.template)
               USING ERRCODE = 'SO001', COLUMN = 'template';
-    END IF;
-    SELECT array_agg(f ORDER BY f) INTO v_missing FROM unnest(v_content.required_fields) AS f
-     WHERE COALESCE(btrim(p_request->'params'->>f, E' \t\r\n\u00a0'), '') = '';
-    IF v_missing IS NOT NULL THEN
-        RAISE EXCEPTION 'The template % needs %.', quote_literal(v_content.template), array_to_string(v_missing, ', ')
-              USING ERRCODE = 'SO001', COLUMN = 'params';
     END IF;
     RETURN v_content;
 END
@@ -129,8 +122,8 @@ BEGIN
     IF v_missing IS NOT NULL THEN
         RAISE EXCEPTION 'The dedupe key % needs %.', quote_literal(p_type.key_pattern), array_to_string(v_missing, ', ')
               USING ERRCODE = 'SO001', COLUMN = 'params', HINT = 'Each is one text or number in params or entities.';
-    ELSIF length(v_key) > 500 OR v_key ~ '[\u0001-\u001f\u007f]' THEN
-        RAISE EXCEPTION 'The pattern % makes a key of more than 500 characters, or with control characters.',
+    ELSIF length(v_key) > 500 OR v_key ~ '[\u0001-\u001f\u007f]' OR v_key ~ '^campaign:' THEN
+        RAISE EXCEPTION 'The pattern % makes a key of more than 500 characters, or with control characters, or of a campaign.',
                         quote_literal(p_type.key_pattern)
               USING ERRCODE = 'SO001', COLUMN = 'params';
     END IF;
@@ -145,8 +138,17 @@ LANGUAGE plpgsql AS $reserve$
 DECLARE
     v_due_at timestamptz := GREATEST(COALESCE((p_request->>'send_after')::timestamptz, now()), now());
     v_content_id bigint := p_content.id;
+    v_missing text[];
     v_send sends;
 BEGIN
+    -- Asked of a message that is made, and not of a repeat: a newer version of the template may want more than the one
+    -- that the first was made from.
+    SELECT array_agg(f ORDER BY f) INTO v_missing FROM unnest(p_content.required_fields) AS f
+     WHERE COALESCE(btrim(p_request->'params'->>f, E' \t\r\n\u00a0'), '') = '';
+    IF v_missing IS NOT NULL THEN
+        RAISE EXCEPTION 'The template % needs %.', quote_literal(p_content.template), array_to_string(v_missing, ', ')
+              USING ERRCODE = 'SO001', COLUMN = 'params';
+    END IF;
     -- Finished parts are not unique: who hands over equal ones would wait for the end of each other's transactions, which
     -- may be long, and may wait for each other.
     IF v_content_id IS NULL THEN
