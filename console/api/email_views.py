@@ -17,7 +17,7 @@ from console.audience.address import parse
 from console.errors import FieldError, InvalidInput, NotFound
 from console.sends import listing_store, search_store, type_store
 from console.sends.cancelling import OtherState, cancel
-from console.sends.intake import KeyConflict, Receipt, Request, accept
+from console.sends.intake import KeyConflict, Receipt, Request, accept, wake
 from console.sends.listing_store import ListedSend, Wanted
 from console.web import problem_documents
 from console.web.correlation import correlation_id, request_id
@@ -126,7 +126,7 @@ def _hand_in(call: Call, body: Mapping[str, Any], *, header_key: str | None = No
                 body = _with_key(session, call, body, header_key=header_key)
             # Not raised through the block: the trigger of a refused request is to be committed.
             try:
-                receipt = accept(session, call.holder.account_id, _request(call, body))
+                receipt = accept(session, call.holder.account_id, _request(call, body), is_quiet=True)
             except KeyConflict as error:
                 return _refused(
                     409, str(error), kind="key-conflict", id=error.first_id, differs=list(error.differs),
@@ -140,6 +140,9 @@ def _hand_in(call: Call, body: Mapping[str, Any], *, header_key: str | None = No
             kind="unknown-message-type" if is_unknown else "refused",
             errors=[FieldError(error.field or "body", str(error))],
         )
+    if receipt.wakes is not None:
+        with transaction() as session:
+            wake(session, receipt)
     return _Result(status=200 if receipt.is_duplicate else 202, receipt=_receipt(receipt))
 
 

@@ -57,7 +57,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What became of a request. `decision` as in the triggers table; `warnings`: key_looks_random, key_too_broad."""
+    """What became of a request. `decision` as in the triggers table; `warnings`: key_looks_random, key_too_broad.
+
+    `wakes` is the lane that a quiet caller still has to wake.
+    """
 
     id: int
     status: str
@@ -67,6 +70,7 @@ class Receipt:
     dedupe_key: str
     correlation_id: str
     warnings: tuple[str, ...] = ()
+    wakes: str | None = None
 
 
 class KeyConflict(Conflict):
@@ -81,13 +85,14 @@ class KeyConflict(Conflict):
         self.differs = differs
 
 
-def accept(session: Session, account_id: int, request: Request) -> Receipt:
+def accept(session: Session, account_id: int, request: Request, *, is_quiet: bool = False) -> Receipt:
     """Takes the request: makes its message, or gives the one that holds its key; the trigger is on record either way.
 
+    Takes:  is_quiet, when the caller will wake the lane in the receipt's `wakes` after its commit (see `wake`).
     Raises: InvalidInput naming the field, with nothing written; KeyConflict, after which the caller commits, since the
             trigger of the refused request is written.
     """
-    found = _decide(session, account_id, request)
+    found = _decide(session, account_id, request, is_quiet=is_quiet)
     if found["decision"] == "refused":
         raise KeyConflict(dedupe_key=found["dedupe_key"], first_id=found["first_id"], differs=tuple(found["differs"]))
     return Receipt(
@@ -99,6 +104,7 @@ def accept(session: Session, account_id: int, request: Request) -> Receipt:
         dedupe_key=found["dedupe_key"],
         correlation_id=found["correlation_id"],
         warnings=tuple(found["warnings"]),
+        wakes=found["wakes"],
     )
 
 
@@ -111,11 +117,20 @@ def check(session: Session, account_id: int, request: Request) -> Receipt:
         trial.rollback()
 
 
-def _decide(session: Session, account_id: int, request: Request) -> dict[str, Any]:
+def wake(session: Session, receipt: Receipt) -> None:
+    """Wakes the workers for a message that was taken quietly; in a transaction of its own, which waits for no disk.
+
+    Who notifies commits behind all others who do. When this one waits for no disk, that costs nobody anything.
+    """
+    if receipt.wakes is not None:
+        intake_store.wake(session, receipt.wakes)
+
+
+def _decide(session: Session, account_id: int, request: Request, *, is_quiet: bool) -> dict[str, Any]:
     document = _document(request)
     try:
         with session.begin_nested():
-            return intake_store.decide(session, account_id, document)
+            return intake_store.decide(session, account_id, document, is_quiet=is_quiet)
     except DBAPIError as error:
         refused = intake_store.refusal(error)
         if refused is None:

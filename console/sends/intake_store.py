@@ -13,12 +13,21 @@ from console.errors import InvalidInput
 _BAD_INPUT = "SO001"
 
 
-def decide(session: Session, account_id: int, document: str) -> dict[str, Any]:
+def decide(session: Session, account_id: int, document: str, *, is_quiet: bool = False) -> dict[str, Any]:
     """Gives the decision over the request in `document`, a JSON text. Raises: DBAPIError, see `refusal`."""
     return session.execute(
-        text("SELECT accept_send(:account_id, CAST(:document AS jsonb))"),
-        {"account_id": account_id, "document": document},
+        text("SELECT accept_send(:account_id, CAST(:document AS jsonb), :is_quiet)"),
+        {"account_id": account_id, "document": document, "is_quiet": is_quiet},
     ).scalar_one()
+
+
+def wake(session: Session, lane: str) -> None:
+    """Wakes the workers of the lane when the session's transaction, which is about nothing else, is committed.
+
+    Without waiting for the disk: PostgreSQL lets those who notify commit one after the other.
+    """
+    session.execute(text("SET LOCAL synchronous_commit = off"))
+    session.execute(text("SELECT pg_notify('sendonce_work', :lane)"), {"lane": lane})
 
 
 def refusal(error: DBAPIError) -> InvalidInput | None:

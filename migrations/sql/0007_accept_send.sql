@@ -178,10 +178,12 @@ $reserve$;
 --
 -- p_request: email, email_lower, message_type, params, rendered {subject, html, text}, template, dedupe_key, lane,
 --   send_after, expires_after (ISO 8601), correlation_id, request_id, trigger_source, code_path, event, entities, metadata
--- Gives: id, status, is_duplicate, decision, message_id, dedupe_key, correlation_id, warnings, differs, first_id.
+-- p_is_quiet: the caller will wake the workers of the lane in `wakes` when it has committed.
+-- Gives: id, status, is_duplicate, decision, message_id, dedupe_key, correlation_id, warnings, differs, first_id, wakes.
 --   A decision `refused` (the key is taken by other content) has id null, first_id and differs.
 -- Raises: SQLSTATE SO001 for bad input, with the field in COLUMN.
-CREATE FUNCTION accept_send(p_account_id bigint, p_request jsonb) RETURNS jsonb LANGUAGE plpgsql AS $accept$
+CREATE FUNCTION accept_send(p_account_id bigint, p_request jsonb, p_is_quiet boolean DEFAULT false) RETURNS jsonb
+LANGUAGE plpgsql AS $accept$
 DECLARE
     v_type message_types;
     v_content send_contents;
@@ -196,6 +198,7 @@ DECLARE
     v_differs text[] := '{}';
     v_warnings text[] := '{}';
     v_decision text;
+    v_wakes text;
 BEGIN
     PERFORM sendonce.check_request(p_request);
     p_request := p_request || jsonb_build_object('correlation_id', v_correlation_id);
@@ -274,13 +277,20 @@ BEGIN
             COALESCE(p_request->>'code_path', ''), v_correlation_id, v_send.id, v_decision, v_type.name, v_email_lower,
             v_content.template, v_key, p_request->>'request_id', p_request->>'event',
             COALESCE(p_request->'entities', '{}'), NULLIF(v_differs, '{}'), NULLIF(v_warnings, '{}'));
+    -- PostgreSQL lets those who notify commit one after the other. Measured on two busy cores, 16 callers: 250 messages a
+    -- second when each notifies, 1,200 when of those who are under way at once one does. What is not woken for waits for
+    -- the next look, a few seconds at most; an urgent message never does.
     IF v_send.status = 'queued' AND v_send.due_at <= now() AND v_decision IN ('accepted', 'duplicate_observed') THEN
-        PERFORM pg_notify('sendonce_work', v_lane);
+        IF v_lane = 'urgent' AND p_is_quiet THEN
+            v_wakes := v_lane;
+        ELSIF v_lane = 'urgent' OR pg_try_advisory_xact_lock(501301873, CASE v_lane WHEN 'normal' THEN 1 ELSE 2 END) THEN
+            PERFORM pg_notify('sendonce_work', v_lane);
+        END IF;
     END IF;
     RETURN jsonb_build_object(
         'id', CASE WHEN v_decision <> 'refused' THEN v_send.id END, 'status', v_send.status,
         'is_duplicate', v_decision = 'duplicate_suppressed', 'decision', v_decision, 'message_id', v_send.message_id,
         'dedupe_key', v_key, 'correlation_id', v_correlation_id, 'warnings', v_warnings, 'differs', v_differs,
-        'first_id', v_send.id);
+        'first_id', v_send.id, 'wakes', v_wakes);
 END
 $accept$

@@ -331,7 +331,7 @@ def upgrade() -> None:
     )
     op.execute("CREATE SCHEMA sendonce")
     _execute_file("0007_accept_send.sql")
-    op.execute("REVOKE ALL ON FUNCTION accept_send(bigint, jsonb) FROM PUBLIC")
+    op.execute("REVOKE ALL ON FUNCTION accept_send(bigint, jsonb, boolean) FROM PUBLIC")
     _execute_file("0007_send.sql")
     # Only who is granted it; and its tables are where the others are.
     op.execute("REVOKE ALL ON ALL FUNCTIONS IN SCHEMA sendonce FROM PUBLIC")
@@ -347,7 +347,7 @@ def _execute_file(name: str) -> None:
 
 
 def downgrade() -> None:
-    op.execute("DROP FUNCTION accept_send(bigint, jsonb)")
+    op.execute("DROP FUNCTION accept_send(bigint, jsonb, boolean)")
     op.execute("DROP SCHEMA sendonce CASCADE")
     op.drop_index(
         op.f("triggers_account_id_send_id_idx"), table_name="triggers", postgresql_where=sa.text("send_id IS NOT NULL")

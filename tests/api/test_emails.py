@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import programs
+import psycopg
 import pytest
 import visit
 from sqlalchemy import Engine, text
@@ -444,3 +445,15 @@ def test_another_accounts_messages_are_not_there(shop: Shop) -> None:
     assert _ids(other.program.get("/emails")) == []
     assert _ids(other.program.get("/emails?recipient=rita@example.com")) == []
     assert shop.rows("SELECT status FROM sends") == [("queued",)]
+
+
+def test_an_urgent_message_wakes_a_worker_once_it_is_committed(shop: Shop, database_url: str) -> None:
+    shop.set_type(lane="urgent")
+    with psycopg.connect(database_url, autocommit=True) as listener:
+        listener.execute("LISTEN sendonce_work")
+        made = shop.hand_in().get_json()
+        (woken,) = listener.notifies(timeout=5, stop_after=1)
+        assert woken.payload == "urgent"
+        assert listener.execute("SELECT status FROM sends WHERE id = %s", (made["id"],)).fetchone() == ("queued",)
+        assert shop.hand_in().status_code == 200
+        assert list(listener.notifies(timeout=0.2)) == []
