@@ -27,7 +27,7 @@ class Configured:
     sealed_secret: str
     version: int
     changed_at: datetime
-    endpoint_id: int | None  # where its reports come in
+    endpoint_id: int | None = None  # where its reports come in; not read by the processes that send
 
     @property
     def full_name(self) -> str:
