@@ -6,7 +6,7 @@ from htmx_flask import Htmx
 from sqlalchemy import Engine
 
 from console.accounts.key_views import accounts
-from console.accounts.views import load_person
+from console.accounts.views import load_person, sign_in_person
 from console.api import views as api_views
 from console.audience.views import audience
 from console.campaigns import step_views
@@ -64,7 +64,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     # Programs send a key with every call, and no cookie is read.
     csrf.exempt(api_views.api)
     api_views.init_app(app, bound)
-    throttle.init_app(app, endpoint="accounts.sign_in")
+    throttle.init_app(app, endpoint="accounts.sign_in", person_key=sign_in_person)
     guards.init_app(app, load_person=load_person)
     problems.init_app(app)
     return app

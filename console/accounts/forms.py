@@ -7,6 +7,9 @@ from wtforms.widgets import CheckboxInput, ListWidget
 from console.accounts.keys import CALLS_PER_MINUTE, LONGEST_NAME, MOST_CALLS_PER_MINUTE
 from console.web.forms import Form, SelectChoice, trimmed
 
+SLUG_CHARS_LIMIT = 100
+EMAIL_CHARS_LIMIT = 320
+
 
 class SignInForm(Form):
     """Account, address and password."""
@@ -14,13 +17,13 @@ class SignInForm(Form):
     account = StringField(
         "Account",
         filters=[trimmed],
-        validators=[DataRequired("Fill in the account's name."), Length(max=100)],
+        validators=[DataRequired("Fill in the account's name."), Length(max=SLUG_CHARS_LIMIT)],
         description="The short name that your admin gave you, such as demo.",
     )
     email = EmailField(
         "E-mail address",
         filters=[trimmed],
-        validators=[DataRequired("Fill in your e-mail address."), Length(max=320)],
+        validators=[DataRequired("Fill in your e-mail address."), Length(max=EMAIL_CHARS_LIMIT)],
     )
     password = PasswordField("Password", validators=[InputRequired("Fill in your password."), Length(max=1000)])
 

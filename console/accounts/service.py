@@ -63,18 +63,23 @@ def add_user(
     return user
 
 
+def sign_in_names(slug: str, email: str) -> tuple[str, str | None]:
+    """Gives the slug and the address that a sign-in looks for, however they are typed; None for what is no address."""
+    try:
+        email_lower = address.parse(email).email_lower
+    except InvalidInput:
+        email_lower = None
+    return slug.strip().lower(), email_lower
+
+
 def authenticate(session: Session, *, slug: str, email: str, password: str) -> User | None:
     """Gives the user when account, address and password fit and the user is active, else None.
 
     Takes as long, within the noise of the hash, whether the account, the user or only the password is wrong.
     """
-    account = store.find_account(session, slug.strip().lower())
-    user = None
-    if account is not None:
-        try:
-            user = store.find_user(session, account.id, address.parse(email).email_lower)
-        except InvalidInput:
-            user = None
+    slug, email_lower = sign_in_names(slug, email)
+    account = store.find_account(session, slug)
+    user = store.find_user(session, account.id, email_lower) if account and email_lower else None
     if not passwords.is_right(password, user.password_hash if user else None):
         return None
     if user is None or not user.is_active:

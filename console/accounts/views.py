@@ -6,10 +6,11 @@ from flask import Blueprint, flash, redirect, request, session, url_for
 from flask_login import current_user, login_user, logout_user
 
 from console.accounts import service, store
-from console.accounts.forms import SignInForm
+from console.accounts.forms import EMAIL_CHARS_LIMIT, SLUG_CHARS_LIMIT, SignInForm
 from console.accounts.models import User
 from console.web.database import transaction
-from console.web.guards import Person, public, safe_next
+from console.web.forms import trimmed
+from console.web.guards import Person, begin_session, public, safe_next
 from console.web.pages import page
 
 accounts = Blueprint("accounts", __name__, url_prefix="/accounts")
@@ -37,6 +38,7 @@ def sign_in():
     # A session of its own for each sign-in: what was in the browser before is not carried over.
     session.clear()
     session.permanent = True
+    begin_session()
     login_user(someone)
     return redirect(safe_next(request.args.get("next")), code=303)
 
@@ -44,11 +46,21 @@ def sign_in():
 @accounts.post("/sign-out")
 @public
 def sign_out():
-    """Ends the session."""
+    """Takes the session out of this browser; a copy of its cookie ends with its age or a new password."""
     logout_user()
     session.clear()
     flash("You have signed out.")
     return redirect(url_for("accounts.sign_in"), code=303)
+
+
+def sign_in_person() -> str:
+    """Gives whom the sign-in form that was sent is about, the same for every spelling that lets this person in."""
+    slug, email = (trimmed(request.form.get(name, "")) or "" for name in ("account", "email"))
+    # The form refuses what is longer, so nobody can sign in with it.
+    if len(slug) > SLUG_CHARS_LIMIT or len(email) > EMAIL_CHARS_LIMIT:
+        return ""
+    slug, email_lower = service.sign_in_names(slug, email)
+    return f"{slug}/{email_lower or ''}"
 
 
 def load_person(account_id: int, user_id: int, seal: str) -> Person | None:

@@ -10,16 +10,20 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, current_app, redirect, request, url_for
+from flask import Flask, Response, current_app, redirect, request, session, url_for
 from flask_login import LoginManager, UserMixin, current_user
 from werkzeug.wrappers import Response as AnyResponse
 
+from console import clock
 from console.errors import Forbidden
 
 View = TypeVar("View", bound=Callable[..., Any])
 
 # Folders of files that hold nothing private.
 _OPEN_ENDPOINTS = frozenset({"static", "bootstrap.static", "htmx"})
+
+# Counted from the sign-in; the cookie's own 12 hours begin anew with every answer.
+SESSION_AGE_LIMIT_S = 12 * 3600
 
 
 @dataclass(eq=False)
@@ -51,10 +55,21 @@ def init_app(app: Flask, *, load_person: Callable[[int, int, str], Person | None
 
     @manager.user_loader
     def load(session_id: str) -> Person | None:
+        if _age_s() > SESSION_AGE_LIMIT_S:
+            return None
         match = re.fullmatch(r"(\d{1,18}):(\d{1,18}):([0-9a-f]+)", session_id)
         return load_person(int(match[1]), int(match[2]), match[3]) if match else None
 
     app.before_request(_require_sign_in)
+
+
+def begin_session() -> None:
+    """Signs the moment into the session: it ends SESSION_AGE_LIMIT_S later however much it is used."""
+    session["signed_in_at"] = int(clock.now().timestamp())
+
+
+def _age_s() -> float:
+    return clock.now().timestamp() - session.get("signed_in_at", 0)
 
 
 def public(view: View) -> View:
@@ -95,7 +110,7 @@ def account_id() -> int:
 def safe_next(target: str | None) -> str:
     """Gives `target` when it is a path on this site, else the first page: no open redirect."""
     home = url_for("today.index")
-    if not target or not target.startswith("/") or target.startswith("//"):
+    if not target or not target.startswith("/") or "//" in target:
         return home
     # Browsers read a backslash as a slash and drop tabs and line breaks.
     if "\\" in target or any(ord(character) < 0x21 for character in target):

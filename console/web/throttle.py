@@ -1,14 +1,21 @@
-"""How often a view may be tried: counted in the memory of this process, by address and by machine."""
+"""How often a view may be tried: counted in the memory of this process, by person and by machine."""
 
-from typing import cast
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
 
-from flask import Flask, request
+from flask import Flask, make_response, request
 from flask.typing import RouteCallable
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
+from limits import parse
+from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
-# Failed sign-ins only. The first stops guessing one password, the second trying one password on many people.
+# Failed sign-ins only. The first stops guessing one password, and is asked before the password is looked at. The
+# second tells whoever tries many people to wait, but only after a failure: people behind one proxy share an address,
+# and the failures of a stranger there must not keep out those who know their password.
 PER_PERSON = "5 per 5 minutes"
 PER_MACHINE = "60 per 5 minutes"
 WORDS = (
@@ -17,18 +24,38 @@ WORDS = (
 )
 
 
-def init_app(app: Flask, *, endpoint: str) -> None:
-    """Limits failed POSTs to the view `endpoint`, which reads the fields `account` and `email`."""
+def init_app(app: Flask, *, endpoint: str, person_key: Callable[[], str]) -> None:
+    """Limits failed POSTs to the view `endpoint`.
+
+    Takes: person_key, giving whom the request is about, the same however it is spelt.
+    """
     limiter = Limiter(get_remote_address, app=app, storage_uri="memory://", headers_enabled=True)
-    view = app.view_functions[endpoint]
-    for limit, key in ((PER_PERSON, _person_and_machine), (PER_MACHINE, get_remote_address)):
-        view = limiter.limit(limit, key_func=key, methods=["POST"], deduct_when=_has_failed, error_message=WORDS)(view)
-    app.view_functions[endpoint] = cast(RouteCallable, view)
+    view = _with_machine_limit(app.view_functions[endpoint], limiter)
+    app.view_functions[endpoint] = cast(
+        RouteCallable,
+        limiter.limit(
+            PER_PERSON,
+            key_func=lambda: f"{get_remote_address()} {person_key()}",
+            methods=["POST"],
+            deduct_when=_has_failed,
+            error_message=WORDS,
+        )(view),
+    )
 
 
-def _person_and_machine() -> str:
-    person = f"{request.form.get('account', '')[:100]}/{request.form.get('email', '')[:300]}".strip().lower()
-    return f"{get_remote_address()} {person}"
+def _with_machine_limit(view: Callable[..., Any], limiter: Limiter) -> Callable[..., Any]:
+    limit = parse(PER_MACHINE)
+
+    @wraps(view)
+    def limited(*args: Any, **kwargs: Any) -> Response:
+        answer = make_response(view(*args, **kwargs))
+        key = get_remote_address()
+        if request.method == "POST" and _has_failed(answer) and not limiter.limiter.hit(limit, "sign-in", key):
+            reset_at = limiter.limiter.get_window_stats(limit, "sign-in", key).reset_time
+            raise TooManyRequests(WORDS, retry_after=max(1, int(reset_at - time.time())))
+        return answer
+
+    return limited
 
 
 def _has_failed(response: Response) -> bool:

@@ -7,6 +7,7 @@ import pytest
 import visit
 from sqlalchemy import Engine, text
 
+from console import clock
 from console.db import transaction
 from console.web.guards import safe_next
 
@@ -56,6 +57,31 @@ def test_a_new_password_ends_the_sessions_that_the_old_one_began(engine: Engine)
     assert one.get("/").status_code == 303
 
 
+def test_a_session_ends_12_hours_after_its_sign_in_however_much_it_is_used(engine: Engine) -> None:
+    one = visit.office(engine).browser("mia")
+    for hours, status in ((11.9, 200), (12.1, 303)):
+        with one.client.session_transaction() as session:
+            session["signed_in_at"] = int(clock.now().timestamp() - hours * 3600)
+        assert one.get("/").status_code == status, hours
+
+
+def test_looking_at_pages_does_not_make_a_session_younger(engine: Engine) -> None:
+    one = visit.office(engine).browser("mia")
+    moment = int(clock.now().timestamp() - 3600)
+    with one.client.session_transaction() as session:
+        session["signed_in_at"] = moment
+    assert one.get("/").status_code == 200
+    with one.client.session_transaction() as session:
+        assert session["signed_in_at"] == moment
+
+
+def test_a_session_that_does_not_say_when_it_began_is_over(engine: Engine) -> None:
+    one = visit.office(engine).browser("mia")
+    with one.client.session_transaction() as session:
+        del session["signed_in_at"]
+    assert one.get("/").status_code == 303
+
+
 def test_the_only_account_need_not_be_typed_but_one_of_several_must(engine: Engine) -> None:
     office = visit.office(engine)
     assert 'value="acme"' in visit.Browser(office.app).get("/accounts/sign-in").get_data(as_text=True)
@@ -75,6 +101,8 @@ def test_the_only_account_need_not_be_typed_but_one_of_several_must(engine: Engi
         "/\n//evil.example",
         "javascript:alert(1)",
         "///evil.example",
+        "/.//evil.example",
+        "/..//evil.example",
         " https://evil.example",
         "",
     ],
@@ -103,6 +131,54 @@ def test_the_sixth_wrong_password_of_one_person_is_not_even_looked_at(engine: En
     assert "Wait 5 minutes and try again" in visit.words(answer)
     assert int(answer.headers["Retry-After"]) > 0
     assert one.sign_in(email="abe@example.com").status_code == 303, "another person is not kept out"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        {"account": "acme "},
+        {"account": " ACME"},
+        {"email": "MIA@Example.com"},
+        {"email": "\u200bmia@example.com"},
+        {"email": "\u200b" * 300 + "mia@example.com"},
+        {"email": " " * 400 + "mia@example.com"},
+        {"account": " " * 200 + "acme"},
+    ],
+    ids=[
+        "blank after",
+        "case of the account",
+        "case of the address",
+        "invisible",
+        "many invisible",
+        "blanks",
+        "blanks before",
+    ],
+)
+def test_a_person_is_locked_however_account_and_address_are_spelt(engine: Engine, spelling: dict) -> None:
+    one = visit.Browser(visit.office(engine).app)
+    assert [one.sign_in(password="wrong").status_code for _ in range(5)] == [422] * 5
+    assert one.sign_in(**spelling).status_code == 429
+
+
+def test_other_spellings_use_up_the_same_tries(engine: Engine) -> None:
+    one = visit.Browser(visit.office(engine).app)
+    spellings = [
+        {"account": "acme" + " " * number, "email": "\u200b" * number + "mia@example.com"} for number in range(5)
+    ]
+    assert [one.sign_in(**spelling, password="wrong").status_code for spelling in spellings] == [422] * 5
+    assert one.sign_in().status_code == 429
+
+
+def test_failures_of_others_behind_one_address_keep_nobody_with_a_right_password_out(engine: Engine) -> None:
+    office = visit.office(engine)
+    one = visit.Browser(office.app)
+    statuses = [one.sign_in(email=f"guess{number}@example.com", account="").status_code for number in range(62)]
+    assert statuses == [422] * 60 + [429] * 2
+    answer = one.sign_in(email="abe@example.com", password="wrong")
+    assert answer.status_code == 429
+    assert "Wait 5 minutes and try again" in visit.words(answer)
+    assert int(answer.headers["Retry-After"]) > 0
+    assert one.sign_in().status_code == 303
 
 
 def test_one_machine_that_tries_many_people_is_stopped_too(engine: Engine) -> None:
