@@ -141,6 +141,15 @@ def insert_content(
     )
 
 
+def _same(part: str) -> str:
+    # Browsers send line ends as CR LF and drop the first of a text field; that alone is nobody's writing.
+    kept, written = (f"btrim(replace({value}, chr(13), ''), E' \\t\\n')" for value in (f"t.{part}", f":{part}"))
+    return f"{kept} = {written}"
+
+
+_SAME_CONTENT = " AND ".join(_same(part) for part in ("subject", "sender", "html", "text"))
+
+
 def edit(
     session: Session, account_id: int, campaign_id: int, *, columns: dict[str, Any], content: dict[str, Any]
 ) -> int | None:
@@ -154,7 +163,7 @@ def edit(
         "version = version + 1, status = 'draft', name = :name, list_id = :list_id,"
         " author_id = CASE WHEN list_id = :list_id AND EXISTS (SELECT FROM campaign_contents t"
         " WHERE t.account_id = campaigns.account_id AND t.campaign_id = campaigns.id AND t.version = campaigns.version"
-        " AND (t.subject, t.sender, t.html, t.text) = (:subject, :sender, :html, :text))"
+        f" AND {_SAME_CONTENT})"
         " THEN author_id ELSE :author_id END,"
         " approver_id = NULL, fingerprint = NULL, approved_fingerprint = NULL, scheduled_for = NULL,"
         " schedule_zone = NULL, submitted_at = NULL, approved_at = NULL, audience_estimate = NULL, note = NULL",

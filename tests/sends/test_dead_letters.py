@@ -122,7 +122,17 @@ def test_another_accounts_rows_are_not_among_them(office: visit.Office, path: st
     assert "451" not in shown
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=99999999999999999999~a", "campaign=x", "campaign=0"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "after=x",
+        "after=99999999999999999999~a",
+        pytest.param(f"after={'9' * 5000}~a", id="long after"),
+        "campaign=x",
+        "campaign=0",
+        pytest.param(f"campaign={'9' * 5000}", id="long campaign"),
+    ],
+)
 def test_a_damaged_address_is_refused_with_words(office: visit.Office, query: str) -> None:
     answer = office.browser("oda").get(f"/sends/dead-letters?{query}")
     assert answer.status_code == 422

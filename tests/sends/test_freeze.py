@@ -72,6 +72,7 @@ def test_one_sends_page_has_the_same_buttons_for_operators(office: visit.Office)
     [
         ({"change": "revive"}, 422, "Choose at least one message."),
         ({"change": "revive", "send_id": "x"}, 422, "is no row's number"),
+        ({"change": "revive", "send_id": "9" * 5000}, 422, "is no row's number"),
         ({"change": "revive", "send_id": "99"}, 404, "There is no send 99 in this account"),
         ({"change": "revive", "whole": "1", "class": "no-such-class"}, 422, "There is no such message any more."),
         ({"change": "cancel", "send_id": "1"}, 422, "'cancel' is nothing that can be done."),
