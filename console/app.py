@@ -19,7 +19,7 @@ from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
 from console.sends import settle_views
 from console.today.views import today
-from console.web import assets, cookies, correlation, database, guards, headers, pages, problems, throttle
+from console.web import assets, cookies, correlation, database, guards, headers, pages, problems, proxies, throttle
 from console.web.health import health
 from console.web.ids import IdConverter, TokenConverter
 
@@ -51,6 +51,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     Htmx(app)
     pages.init_app(app)
     assets.init_app(app)
+    proxies.init_app(app, trusted_count=settings.trusted_proxies)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
     areas = (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, providers, api_views.api)

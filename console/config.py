@@ -32,6 +32,7 @@ class Settings:
     data_dir: Path
     secret_key: str
     base_url: str
+    trusted_proxies: int
     sender: str
     smtp_url: str
     tick_s: float
@@ -81,6 +82,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         data_dir=data_dir,
         secret_key=_secret_key(env.text("SECRET_KEY", ""), data_dir=data_dir, debug=debug),
         base_url=env.url("BASE_URL", "http://127.0.0.1:8080", schemes=("http", "https")).rstrip("/"),
+        trusted_proxies=env.integer("TRUSTED_PROXIES", 0, least=0, most=10),
         sender=env.text("SENDER", ""),
         smtp_url=env.url("SMTP_URL", "smtp://127.0.0.1:25", schemes=("smtp", "smtps")),
         tick_s=env.number("TICK_SECONDS", 5, least=0.05, most=3600),

@@ -143,7 +143,9 @@ def insert_content(
 
 def _same(part: str) -> str:
     # Browsers send line ends as CR LF and drop the first of a text field; that alone is nobody's writing.
-    kept, written = (f"btrim(replace({value}, chr(13), ''), E' \\t\\n')" for value in (f"t.{part}", f":{part}"))
+    kept, written = (
+        f"btrim(regexp_replace({value}, E'\\r\\n?', E'\\n', 'g'), E' \\t\\n')" for value in (f"t.{part}", f":{part}")
+    )
     return f"{kept} = {written}"
 
 

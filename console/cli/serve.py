@@ -34,7 +34,11 @@ WebServer = BaseWSGIServer | MultiSocketServer
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0: any free one.")
 @click.option("--no-scheduler", is_flag=True, help="The web console alone: no ticks, no sending.")
 def serve(host: str, port: int, no_scheduler: bool) -> None:
-    """Serve the console, run the ticks and send, in one process."""
+    """Serve the console, run the ticks and send, in one process.
+
+    Behind a proxy, which also ends TLS, set SENDONCE_TRUSTED_PROXIES to how many there are, and let nobody reach this
+    address but them; else all people share one machine's limit on failed sign-ins.
+    """
     with open_installation() as opened:
         web_engine = make_engine(opened.url, pool_size=WEB_THREADS)
         server = _listen(create_app(opened.settings, web_engine), host=host, port=port)
@@ -106,7 +110,10 @@ def _sending(opened: Opened) -> Iterator[_Sending]:
 
 def _listen(app: Flask, *, host: str, port: int) -> WebServer:
     try:
-        return create_server(app, host=host, port=port, threads=WEB_THREADS, ident=None)
+        # What proxies say is left for the app, which knows how many of them to believe (web/proxies.py).
+        return create_server(
+            app, host=host, port=port, threads=WEB_THREADS, ident=None, clear_untrusted_proxy_headers=False
+        )
     except OSError as error:
         raise SendonceError(
             f"The console can't listen on {host}:{port} ({error.strerror or error}):"

@@ -29,7 +29,7 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     assert (settings.tick_s, settings.batch_size, settings.connections) == (5, 20, 24)
     assert (settings.heartbeat_s, settings.dead_after_s, settings.max_rate) == (5, 30, None)
     assert (settings.smtp_dot_timeout_s, settings.smtp_timeout_s) == (600, 300)
-    assert (settings.base_url, settings.is_https) == ("http://127.0.0.1:8080", False)
+    assert (settings.base_url, settings.is_https, settings.trusted_proxies) == ("http://127.0.0.1:8080", False, 0)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,9 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
         ("BATCH_SIZE", "2.5"),
         ("BATCH_SIZE", "0"),
         ("CONNECTIONS", "1000"),
+        ("TRUSTED_PROXIES", "11"),
+        ("TRUSTED_PROXIES", "-1"),
+        ("TRUSTED_PROXIES", "127.0.0.1"),
         ("HEARTBEAT_SECONDS", "-1"),
         ("DEAD_AFTER_SECONDS", "inf"),
         ("MAX_RATE", "fast"),

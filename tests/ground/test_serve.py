@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psutil
 import psycopg
 import pytest
@@ -233,3 +234,19 @@ def test_a_command_that_is_terminated_lets_go_of_its_database(
     process.communicate(timeout=20)
     assert process.returncode in {0, 143}
     assert not _is_postgres_left(data_dir)
+
+
+def test_serve_sees_who_is_behind_a_trusted_proxy(data_dir: Path, started: list[subprocess.Popen[str]]) -> None:
+    process = _start(started, "serve", "--port", "0", "--no-scheduler", data_dir=data_dir, TRUSTED_PROXIES="1")
+    with httpx.Client(base_url=_address(process)) as client:
+        form = client.get("/accounts/sign-in").text
+        token = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', form)
+        assert token
+        fields = {"csrf_token": token[1], "account": "acme", "email": "mia@example.com", "password": "wrong"}
+
+        def try_from(machine: str) -> int:
+            return client.post("/accounts/sign-in", data=fields, headers={"X-Forwarded-For": machine}).status_code
+
+        assert [try_from("203.0.113.7") for _ in range(6)] == [422] * 5 + [429]
+        assert try_from("203.0.113.8") == 422
+    _end(process)
