@@ -47,7 +47,7 @@ def _path(rule: Rule, **numbers: int) -> str:
     return built[1]
 
 
-# A token in the path is a guard of its own: who leaves a list, and what applications and providers call, has no session.
+# A token in the path is a guard of its own: who leaves a list, and programs that call, have no session.
 PRIVATE = [rule for rule in _rules() if rule.endpoint not in OPEN and "token" not in rule.arguments]
 # Closes what is open, and tells nobody whether there was anything (tests/inbox/test_close_notice.py).
 TELLS_NOTHING = "inbox.close_notice"
