@@ -128,7 +128,10 @@ class Shop:
                                  " event_type FROM inbox_rules WHERE id = :id) AND endpoint_id = (SELECT endpoint_id"
                                  " FROM inbox_rules WHERE id = :id)"), {"id": rule_id})  # fmt: skip
             session.execute(
-                text("UPDATE inbox_rules SET tried_version = version, status = 'on' WHERE id = :id"), {"id": rule_id}
+                text(
+                    "UPDATE inbox_rules SET tried_version = version, tried_event_id = 1, status = 'on' WHERE id = :id"
+                ),
+                {"id": rule_id},
             )
 
 

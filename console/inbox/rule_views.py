@@ -10,7 +10,7 @@ from console.inbox.forms import EditRuleForm, NewRuleForm, RuleForm, TryForm, Ve
 from console.inbox.reading import Trial
 from console.inbox.rule_store import RuleRow
 from console.inbox.rules import Draft
-from console.inbox.words import DECISIONS, RULE_WORDS, WARNINGS
+from console.inbox.words import RULE_WORDS, TRIALS, WARNINGS
 from console.sends import type_store
 from console.web.database import transaction
 from console.web.forms import SelectChoice
@@ -126,7 +126,7 @@ def _show(session: Session, shown: RuleRow, form: TryForm, *, trial: Trial | Non
         offered=offered,
         words=RULE_WORDS,
         warning_words=WARNINGS,
-        decisions=DECISIONS,
+        trials=TRIALS,
         code_path=reading.code_path(shown.endpoint_name, shown.name),
     )
 

@@ -36,6 +36,14 @@ DECISIONS: dict[str, str] = {
     "refused": "Refused",
 }
 
+# The same before it has happened.
+TRIALS: dict[str, str] = {
+    "accepted": "A message would be made",
+    "duplicate_suppressed": "No message would be made, because there is one with this key",
+    "duplicate_observed": "Another message would be made beside the one with this key, because the type only observes",
+    "suppressed": "The recipient is suppressed, so nothing would be sent",
+}
+
 WARNINGS: dict[str, str] = {
     "key_looks_random": "The dedupe key looks random: one that is new each time keeps nobody from getting it twice.",
     "key_too_broad": "The dedupe key is too broad: it was used for another message with other parameters.",

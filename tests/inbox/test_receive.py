@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -16,6 +15,7 @@ from sqlalchemy import Engine, text
 
 from console import clock, logs
 from console.db import make_engine, transaction
+from console.inbox import queue_store
 from console.inbox.service import Made
 
 _VARYING = {"date", "set-cookie", "x-request-id", "x-correlation-id"}
@@ -233,21 +233,21 @@ def test_nobody_waits_for_the_reader_of_an_event(office: visit.Office) -> None:
     """C56: the answer comes while the event is being read, however long that takes."""
     made = post.endpoint(office)
     post.event(office.app, made, BODY)
-    with office.engine.begin() as reader:
-        reader.execute(text("SELECT 1 FROM inbox_queue FOR UPDATE"))
-        before = time.monotonic()
-        assert post.event(office.app, made, BODY).json["status"] == "duplicate"
-        assert time.monotonic() - before < 2
+    with ThreadPoolExecutor(1) as pool, transaction(office.engine) as reader:
+        assert queue_store.take(reader, reader="rules") is not None
+        answer = pool.submit(post.event, office.app, made, BODY).result(timeout=5)
+        assert answer.json is not None
+        assert answer.json["status"] == "duplicate"
 
 
 def test_the_secret_parts_are_kept_hashed_and_sealed(office: visit.Office) -> None:
     made = post.endpoint(office, scheme="basic", secret="shop:very-secret")
-    kept = str(post.rows(office, "SELECT to_jsonb(e) FROM inbox_endpoints e"))
-    assert made.token not in kept
-    assert "very-secret" not in kept
-    audit = str(post.rows(office, "SELECT to_jsonb(a) FROM audit_entries a"))
-    assert made.token not in audit
-    assert "very-secret" not in audit
+    for table in ("inbox_endpoints", "audit_entries"):
+        # As text: a row's repr leaves out the middle of what is long.
+        kept = " ".join(row.kept for row in post.rows(office, f"SELECT to_jsonb(t)::text AS kept FROM {table} t"))
+        assert made.name in kept
+        assert made.token not in kept
+        assert "very-secret" not in kept
 
 
 def test_a_trace_is_followed_when_there_is_no_correlation_id(office: visit.Office) -> None:

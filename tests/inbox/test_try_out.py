@@ -27,7 +27,7 @@ def test_recipient_parameters_key_and_what_would_happen_are_shown_and_nothing_is
     shown = visit.words(answer)
     for words in (
         "What it would do with event",
-        "A message was made",
+        "A message would be made",
         "r@example.com",
         "webhook:shop:evt_1",
         "1001",
@@ -52,7 +52,7 @@ def test_a_duplicate_is_said_to_be_one(shop: post.Shop) -> None:
     shop.on(shop.rule_id)
     shop.read()
     shown = visit.words(_try(shop, event_id))
-    assert f"no second one was made, as send {shop.row(event_id).send_id}" in shown
+    assert f"there is one with this key: send {shop.row(event_id).send_id}" in shown
 
 
 @pytest.mark.parametrize(("event_id", "status"), [("", 422), ("x", 422), ("0", 422), ("9" * 30, 422), ("999999", 404)])
