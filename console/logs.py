@@ -28,7 +28,7 @@ PLAIN_FIELDS = frozenset({"message_id"})
 
 _QUOTED_LOCAL_PART = re.compile(r'"[^"\n]*"(?=@)')
 # The secret part of an endpoint's address (inbox/receive_views.py).
-_INBOX_TOKEN = re.compile(r"(/inbox/[^/\s]{1,100}/)[A-Za-z0-9_-]{43}")
+_INBOX_TOKEN = re.compile(r"(/inbox/(?:reports/)?[^/\s]{1,100}/)[A-Za-z0-9_-]{43}")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]*(?=@)")
 # One pass over words, each looked at once: a pattern for whole addresses would try every start of a long line again.
 _WORD = re.compile(r"[^\s<>\"(),;:\[\]=]+")

@@ -198,12 +198,14 @@ def switch_off(name: str, slug: str, endpoint_name: str, as_json: bool) -> None:
 @_account
 @_of_endpoint
 @click.option("--status", type=click.Choice(STATUSES), help="Only events in this state.")
+@click.option("--reports", "is_reports", is_flag=True, help="What providers reported, not what applications sent.")
 @_lines
-def list_events(slug: str, endpoint_name: str | None, status: str | None, as_json: bool) -> None:
+def list_events(slug: str, endpoint_name: str | None, status: str | None, is_reports: bool, as_json: bool) -> None:
     """List events, newest first."""
+    reader = "reports" if is_reports else "rules"
     with open_database() as engine:
         account_id, endpoint_id = _place(engine, slug, endpoint_name)
-        for row in _events(engine, account_id, endpoint_id=endpoint_id, status=status):
+        for row in _events(engine, account_id, reader=reader, endpoint_id=endpoint_id, status=status):
             if as_json:
                 print_json(asdict(row))
             else:
@@ -253,13 +255,21 @@ def _rule(session: Any, slug: str, endpoint_name: str, name: str) -> tuple[int, 
     return account_id, found.id, found.version
 
 
-def _events(engine: Engine, account_id: int, *, endpoint_id: int | None, status: str | None) -> Iterator[EventRow]:
+def _events(
+    engine: Engine, account_id: int, *, endpoint_id: int | None, status: str | None, reader: str = "rules"
+) -> Iterator[EventRow]:
     """Gives the rows page by page, each page in a transaction of its own."""
     before_id: int | None = None
     while True:
         with transaction(engine) as session:
             found = event_store.page(
-                session, account_id, endpoint_id=endpoint_id, status=status, before_id=before_id, limit=PAGE_ROWS
+                session,
+                account_id,
+                reader=reader,
+                endpoint_id=endpoint_id,
+                status=status,
+                before_id=before_id,
+                limit=PAGE_ROWS,
             )
         yield from found
         if len(found) < PAGE_ROWS:

@@ -3,7 +3,7 @@
 from flask import current_app, flash, url_for
 
 from console.config import Settings
-from console.errors import Conflict, InvalidInput
+from console.errors import Conflict, InvalidInput, NotFound
 from console.inbox import endpoint_store, rule_store, service
 from console.inbox.forms import ConfirmForm, EndpointForm, NewEndpointForm
 from console.inbox.views import inbox
@@ -30,6 +30,8 @@ def endpoint(endpoint_id: int):
     """Shows one endpoint with its rules and what was refused at it."""
     with transaction() as session:
         shown = endpoint_store.show_endpoint(session, account_id(), endpoint_id)
+        if shown.reader != "rules":
+            raise NotFound("That is where a provider reports to. Look at the provider's page.")
         rules = rule_store.rules_of(session, account_id(), endpoint_id)
         refusals = endpoint_store.refusals(session, account_id(), endpoint_id)
     return page(

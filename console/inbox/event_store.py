@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, text, true, update
 from sqlalchemy.orm import Session, aliased
 
 from console.errors import InvalidInput, NotFound
@@ -25,6 +25,7 @@ class EventRow:
     id: int
     endpoint_id: int
     endpoint: str
+    reader: str
     event_id: str
     id_source: str
     event_type: str
@@ -72,7 +73,8 @@ class NoticeRow:
 
 
 _COLUMNS: tuple[Any, ...] = (
-    Event.id, Event.endpoint_id, Endpoint.name.label("endpoint"), Event.event_id, Event.id_source, Event.event_type,
+    Event.id, Event.endpoint_id, Endpoint.name.label("endpoint"), Endpoint.reader,
+    Event.event_id, Event.id_source, Event.event_type,
     Event.status, Event.reason, Event.received_at, Event.delivery_count, Event.last_received_at, Event.run_count,
     Rule.name.label("rule"), Event.send_id, Event.decision, Event.request_id, Event.correlation_id,
     Event.body.is_not(None).label("has_body"),
@@ -83,12 +85,13 @@ def page(
     session: Session,
     account_id: int,
     *,
+    reader: str = "rules",
     endpoint_id: int | None = None,
     status: str | None = None,
     before_id: int | None = None,
     limit: int = 50,
 ) -> list[EventRow]:
-    """Gives events, newest first, of one endpoint or in one state when asked.
+    """Gives events for a reader, newest first, of one endpoint or in one state when asked.
 
     Raises: InvalidInput when `status` is no state of an event.
     """
@@ -96,9 +99,11 @@ def page(
         raise InvalidInput(
             f"{status[:40]!r} is no state of an event; use one of {', '.join(STATUSES)}.", field="status"
         )
-    query = _query(account_id)
+    query = _query(account_id).where(Endpoint.reader == reader)
     if endpoint_id is not None:
         query = query.where(Event.endpoint_id == endpoint_id)
+    elif status in (None, "done"):
+        query = query.where(Event.id.in_(_newest(account_id, reader, before_id=before_id, status=status, limit=limit)))
     if status is not None:
         # Written into the statement: bound, it would hide the partial index from a generic plan.
         query = query.where(Event.status == text(f"'{status}'"))
@@ -133,12 +138,18 @@ def show_event(session: Session, account_id: int, event_id: int) -> EventDetail:
     return EventDetail(row=EventRow(**fields), redeliveries=redeliveries, **own)
 
 
-def counts(session: Session, account_id: int) -> dict[str, int]:
-    """Gives how many events wait, found no rule or failed; each counted up to COUNT_LIMIT + 1."""
-    waiting = select(Queued.event_id).where(Queued.account_id == account_id).limit(COUNT_LIMIT + 1)
+def counts(session: Session, account_id: int, *, reader: str = "rules") -> dict[str, int]:
+    """Gives how many events for a reader wait, found no rule or failed; each counted up to COUNT_LIMIT + 1."""
+    waiting = (
+        select(Queued.event_id).where(Queued.account_id == account_id, Queued.reader == reader).limit(COUNT_LIMIT + 1)
+    )
     found = {"stored": session.scalar(select(func.count()).select_from(waiting.subquery())) or 0}
     for status in ("no_rule", "failed"):
-        rows = select(Event.id).where(Event.account_id == account_id, Event.status == text(f"'{status}'"))
+        rows = (
+            select(Event.id)
+            .join(Endpoint, (Endpoint.account_id == Event.account_id) & (Endpoint.id == Event.endpoint_id))
+            .where(Event.account_id == account_id, Event.status == text(f"'{status}'"), Endpoint.reader == reader)
+        )
         limited = rows.limit(COUNT_LIMIT + 1).subquery()
         found[status] = session.scalar(select(func.count()).select_from(limited)) or 0
     return found
@@ -190,6 +201,19 @@ def forget_bodies(session: Session, *, older_days: int, limit: int = FORGET_ROWS
         .values(body=None, headers=text("'{}'::jsonb"))
     )
     return len(session.execute(statement.returning(Event.id)).all())
+
+
+def _newest(account_id: int, reader: str, *, before_id: int | None, status: str | None, limit: int):
+    """Gives the numbers of the newest events of each of the reader's endpoints: along an index, past nobody else's."""
+    each = select(Event.id).where(Event.account_id == account_id, Event.endpoint_id == Endpoint.id)
+    if before_id is not None:
+        each = each.where(Event.id < before_id)
+    if status is not None:
+        each = each.where(Event.status == status)
+    newest = each.order_by(Event.id.desc()).limit(limit).lateral()
+    return select(newest.c.id).join_from(Endpoint, newest, true()).where(
+        Endpoint.account_id == account_id, Endpoint.reader == reader
+    )  # fmt: skip
 
 
 def _query(account_id: int):

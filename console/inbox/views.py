@@ -21,22 +21,30 @@ SHOWN_CHARACTERS = 100_000
 @inbox.get("/")
 @role("operator", "support")
 def index():
-    """Lists events, newest first; of one endpoint or in one state when asked. Notices stand above them."""
+    """Lists applications' events, or providers' reports, newest first, of one endpoint or in one state when asked."""
     status = request.args.get("status") or None
     if status is not None and status not in STATUSES:
         raise InvalidInput(f"{status[:40]!r} is no state of an event. Choose one from the list.", field="status")
+    reader = "reports" if request.args.get("reports") else "rules"
     endpoint_id, before = asked_number("of"), asked_number("before")
     with transaction() as session:
         rows = event_store.page(
-            session, account_id(), endpoint_id=endpoint_id, status=status, before_id=before, limit=PAGE_ROWS + 1
+            session,
+            account_id(),
+            reader=reader,
+            endpoint_id=endpoint_id,
+            status=status,
+            before_id=before,
+            limit=PAGE_ROWS + 1,
         )
         endpoints = endpoint_store.endpoints(session, account_id())
-        counts = event_store.counts(session, account_id())
+        counts = event_store.counts(session, account_id(), reader=reader)
         notices = event_store.notices(session, account_id())
     return page(
         "inbox/index",
         shown=cut(rows, limit=PAGE_ROWS, cursor=lambda row: row.id),
         chosen=status,
+        reports=1 if reader == "reports" else None,
         endpoint_id=endpoint_id,
         endpoints=endpoints,
         counts=counts,

@@ -5,7 +5,9 @@ import re
 import post
 import pytest
 import visit
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
+
+from console.db import transaction
 
 
 @pytest.fixture
@@ -105,3 +107,18 @@ def test_marketers_and_strangers_see_nothing(shop: post.Shop) -> None:
     assert visit.Browser(shop.office.app).get("/inbox/").status_code == 303
     other = visit.office(shop.engine, slug="other", app=shop.office.app)
     assert _listed(other.browser("ada").get("/inbox/")) == []
+
+
+def test_providers_reports_stand_apart_from_applications_events(shop: post.Shop) -> None:
+    reports = post.endpoint(shop.office, name="reports-of-1")
+    mine, theirs = shop.post(), shop.post(id="told_1", made=reports)
+    with transaction(shop.engine) as session:
+        session.execute(text("UPDATE inbox_endpoints SET reader = 'reports' WHERE name = 'reports-of-1'"))
+        session.execute(text("UPDATE inbox_queue SET reader = 'reports' WHERE event_id = :id"), {"id": theirs})
+    one = shop.office.browser("sue")
+    for query in ("", "status=stored&"):
+        assert _listed(one.get(f"/inbox/?{query}")) == [mine]
+        assert _listed(one.get(f"/inbox/?{query}reports=1")) == [theirs]
+    assert "Waiting 1" in visit.words(one.get("/inbox/"))
+    assert f"reports to {reports.name}" in visit.words(one.get(f"/inbox/{theirs}"))
+    assert one.get(f"/inbox/endpoint/{reports.endpoint_id}").status_code == 404

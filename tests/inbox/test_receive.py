@@ -265,3 +265,4 @@ def test_the_token_is_masked_in_every_log_line() -> None:
     assert logs.mask(f"Exception on {made.url('https://c.example')} [POST]") == (
         "Exception on https://c.example/inbox/shop/*** [POST]"
     )
+    assert logs.mask(f"/inbox/reports/postmark/{made.token}") == "/inbox/reports/postmark/***"
