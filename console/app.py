@@ -17,7 +17,7 @@ from console.inbox.receive_views import receive
 from console.inbox.report_views import inbox, reports
 from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
-from console.sends import settle_views
+from console.sends import type_views
 from console.today.views import today
 from console.web import assets, cookies, correlation, database, guards, headers, pages, problems, proxies, throttle
 from console.web.health import health
@@ -54,7 +54,7 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     proxies.init_app(app, trusted_count=settings.trusted_proxies)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    areas = (today, accounts, step_views.campaigns, settle_views.sends, audience, inbox, providers, api_views.api)
+    areas = (today, accounts, step_views.campaigns, type_views.sends, audience, inbox, providers, api_views.api)
     for blueprint in (*areas, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).

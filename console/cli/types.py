@@ -59,6 +59,28 @@ def list_templates(slug: str, as_json: bool) -> None:
         click.echo(f"{row.name}  version {row.version}  {row.subject}")
 
 
+@template.command("show")
+@click.argument("name")
+@_ACCOUNT
+@click.option("--version", type=click.IntRange(1, 2**63 - 1), help="Another version than the newest.")
+@_JSON
+def show_template(name: str, slug: str, version: int | None, as_json: bool) -> None:
+    """Show the template NAME as it was written."""
+    with open_database() as engine, transaction(engine) as session:
+        rows = template_store.versions(session, account_by_slug(session, slug).id, name)
+    row = next((row for row in rows if version in (None, row.version)), None)
+    if row is None:
+        raise NotFound(f"The template {name!r} has no version {version}.")
+    if as_json:
+        print_json(asdict(row))
+        return
+    click.echo(f"Version {row.version} of {row.name}, {row.created_at:%Y-%m-%d %H:%M}, by {row.author_name or '-'}")
+    click.echo(f"Subject: {row.subject}")
+    click.echo(f"\n{row.html}")
+    if row.text.strip():
+        click.echo(f"\n{row.text}")
+
+
 @cli.group("message-type")
 def message_type() -> None:
     """Message types: lane, template, dedupe keys and limits of messages of one kind."""
@@ -111,7 +133,7 @@ def list_types(slug: str, as_json: bool) -> None:
         print_json([asdict(row) for row in rows])
         return
     for row in rows:
-        window = "forever" if row.window_s is None else f"{row.window_s} s"
+        window = "forever" if row.window_s is None else message_types.duration(row.window_s)
         click.echo(f"{row.name}  {row.lane}  template {row.template or '-'}  {row.mode}  window {window}")
 
 

@@ -11,7 +11,7 @@ from console.errors import NotFound
 
 @dataclass(frozen=True)
 class TemplateRow:
-    """A version of a template; `version_count` is the newest version's number."""
+    """A version of a template, as it was written."""
 
     name: str
     version: int
@@ -81,4 +81,23 @@ def newest(session: Session, account_id: int, name: str) -> TemplateRow:
 def all_newest(session: Session, account_id: int) -> list[TemplateRow]:
     """Gives all templates in force, by name."""
     rows = session.execute(text(_NEWEST + " ORDER BY t.name"), {"account_id": account_id})
+    return [TemplateRow(**row._mapping) for row in rows]
+
+
+def versions(session: Session, account_id: int, name: str) -> list[TemplateRow]:
+    """Gives the template's versions, the newest first, the last hundred of them. Raises: NotFound."""
+    rows = session.execute(
+        text(
+            """
+            SELECT v.name, v.version, v.subject, v.html, v.text, v.created_at, u.name AS author_name
+              FROM template_versions v
+              LEFT JOIN users u ON u.account_id = v.account_id AND u.id = v.author_id
+             WHERE v.account_id = :account_id AND v.name = :name
+             ORDER BY v.version DESC LIMIT 100
+            """
+        ),
+        {"account_id": account_id, "name": name},
+    ).all()
+    if not rows:
+        raise NotFound(f"There is no template {name!r} in this account.")
     return [TemplateRow(**row._mapping) for row in rows]

@@ -48,10 +48,13 @@ _COLUMNS = (
 )
 
 
-def show(session: Session, account_id: int, name: str) -> TypeRow:
-    """Gives one message type. Raises: NotFound."""
+def show(session: Session, account_id: int, name: str, *, is_held: bool = False) -> TypeRow:
+    """Gives one message type; `is_held`: kept as it is until the transaction ends. Raises: NotFound."""
     row = session.execute(
-        text(f"SELECT {_COLUMNS} FROM message_types WHERE account_id = :account_id AND name = :name"),
+        text(
+            f"SELECT {_COLUMNS} FROM message_types WHERE account_id = :account_id AND name = :name"
+            + (" FOR UPDATE" if is_held else "")
+        ),
         {"account_id": account_id, "name": name},
     ).one_or_none()
     if row is None:
@@ -68,12 +71,12 @@ def all_types(session: Session, account_id: int) -> list[TypeRow]:
     return [TypeRow(**row._mapping) for row in rows]
 
 
-def with_template(session: Session, account_id: int, template: str) -> list[TypeRow]:
-    """Gives the types that use a template, and keeps them as they are until the transaction ends."""
+def with_template(session: Session, account_id: int, template: str, *, is_held: bool = False) -> list[TypeRow]:
+    """Gives the types that use a template; `is_held`: kept as they are until the transaction ends."""
     rows = session.execute(
         text(
             f"SELECT {_COLUMNS} FROM message_types WHERE account_id = :account_id AND template = :template"
-            " ORDER BY name FOR UPDATE"
+            " ORDER BY name" + (" FOR UPDATE" if is_held else "")
         ),
         {"account_id": account_id, "template": template},
     )

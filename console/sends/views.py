@@ -5,9 +5,9 @@ from sqlalchemy.orm import Session
 
 from console.audience.address import parse
 from console.errors import InvalidInput
-from console.sends import search_store, settle_store
+from console.sends import search_store, settle_store, trigger_store
 from console.sends.search_store import Found
-from console.sends.words import CHANGES, OUTCOMES, PHASES, WORDS
+from console.sends.words import CHANGES, DECISIONS, OUTCOMES, PHASES, WORDS
 from console.web.database import transaction
 from console.web.guards import account_id, person
 from console.web.pages import page
@@ -42,6 +42,7 @@ def show(send_id: int):
     with transaction() as session:
         detail = search_store.show_send(session, account_id(), send_id)
         decisions = settle_store.decisions(session, account_id(), send_id)
+        triggers = trigger_store.of_send(session, account_id(), send_id)
     # What a person may decide about it now; nothing in most states.
     may = [change for change, source in settle_store.SOURCES.items() if detail.send.status == source]
     words = {"words": WORDS, "outcomes": OUTCOMES, "phases": PHASES, "changes": CHANGES}
@@ -50,6 +51,8 @@ def show(send_id: int):
         detail=detail,
         send=detail.send,
         decisions=decisions,
+        triggers=triggers,
+        trigger_words=DECISIONS,
         open_changes={change: CHANGES[change] for change in may if person().has_role("operator")},
         **words,
     )

@@ -104,3 +104,38 @@ def class_words(error_class: str) -> str:
         return _CLASSES[error_class]
     reply, _, phase = error_class.rpartition("-")
     return f"{reply.replace('no-answer', 'No answer').replace('-', ' ')} {PHASES.get(phase, phase)}"
+
+
+LANE_WORDS: dict[str, str] = {
+    "urgent": "codes and resets",
+    "normal": "receipts and invoices",
+    "bulk": "whatever has time",
+}
+
+MODES: dict[str, str] = {
+    "enforce": "enforce: a repeat makes no second message",
+    "observe": "observe: a repeat goes out, and is noted below",
+}
+
+CONFLICTS: dict[str, str] = {
+    "refuse": "refuse: an error that names what differs",
+    "first": "first: answer with the first message",
+}
+
+DOUBTS: dict[str, str] = {
+    "hold": "hold: it stays in doubt, for a person",
+    "resend": "resend: hand it over again, perhaps twice",
+}
+
+DECISIONS: dict[str, str] = {
+    "accepted": "Accepted",
+    "duplicate_suppressed": "Repeat: no second message",
+    "duplicate_observed": "Repeat that was sent: it would have been stopped",
+    "suppressed": "Stopped by an opt-out",
+    "refused": "Refused: the key is taken by other content",
+}
+
+ODDITIES: dict[str, str] = {
+    "key_looks_random": "The key looks random: the same message has come with another one.",
+    "key_too_broad": "The key is too broad: it came before with other parameters.",
+}

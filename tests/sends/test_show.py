@@ -1,6 +1,7 @@
 """One send with its attempts."""
 
 import visit
+from doorway import Doorway
 from sqlalchemy import Engine
 
 from console import clock
@@ -73,3 +74,24 @@ def test_a_send_that_is_not_there_says_how_to_find_it(engine: Engine) -> None:
     answer = visit.office(engine).browser("sue").get("/sends/999")
     assert answer.status_code == 404
     assert "Look for the recipient's address instead." in visit.words(answer)
+
+
+def test_a_single_message_says_who_asked_for_it_and_how_it_is_treated(engine: Engine) -> None:
+    office = visit.office(engine)
+    door = Doorway(engine, office.account_id)
+    door.template()
+    door.type(window_s=3600)
+    send = door.accept(
+        code_path="shop.pay",
+        event="order.paid",
+        entities={"order_id": "1001"},
+        request_id="req-7",
+        correlation_id="c-1",
+    )
+    door.accept(code_path="shop.hook", trigger_source="webhook", correlation_id="c-2")
+    answer = office.browser("sue").get(f"/sends/{send.id}")
+    words = visit.words(answer)
+    assert "Accepted api shop.pay order.paid order_id 1001 c-1 request req-7" in words
+    assert "Repeat: no second message webhook shop.hook – c-2" in words
+    assert "order_receipt, lane normal" in words
+    assert "taken until" in words

@@ -63,6 +63,8 @@ def test_ids_in_urls_say_what_they_are_of() -> None:
         "notice_id",
         "provider_id",
         "rule_id",
+        "template_name",
+        "type_name",
         "send_id",
         "set_id",
         "token",
