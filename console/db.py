@@ -1,12 +1,16 @@
 """Engine, session and transaction(): the only commit for requests, ticks and commands. The recorder has its own."""
 
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import TIMESTAMP, BigInteger, Connection, Engine, Identity, MetaData, Text, create_engine
+import psycopg
+from sqlalchemy import TIMESTAMP, BigInteger, Connection, Engine, Identity, MetaData, Text, create_engine, event
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.orm import DeclarativeBase, Session
 
 NAMING = {
@@ -40,15 +44,33 @@ def sqlalchemy_url(database_url: str) -> str:
 
 def make_engine(database_url: str, *, pool_size: int = 5) -> Engine:
     """Makes the pool that requests, ticks and commands use. Connects to nothing yet."""
-    return create_engine(
+    engine = create_engine(
         sqlalchemy_url(database_url),
         pool_size=pool_size,
         max_overflow=pool_size,
-        pool_pre_ping=True,
         # An error's text is logged, and parameters are people's addresses and the codes in their messages.
         hide_parameters=True,
         connect_args={"connect_timeout": 5, "application_name": "sendonce"},
     )
+    event.listen(engine, "checkout", partial(_require_open, engine))
+    return engine
+
+
+def _require_open(engine: Engine, connection: Any, _record: Any, _proxy: Any) -> None:
+    """Has the pool open another connection when the server has closed this one.
+
+    A connection that rests has nothing to read unless the server is gone or has something to tell; so the question
+    costs a way to the server and back only then, where pool_pre_ping asks before every block.
+    """
+    if connection.closed:
+        raise DisconnectionError
+    resting = select.poll()
+    resting.register(connection.fileno(), select.POLLIN)
+    if resting.poll(0):
+        try:
+            engine.dialect.do_ping(connection)
+        except psycopg.Error as error:
+            raise DisconnectionError from error
 
 
 @contextmanager
@@ -56,3 +78,11 @@ def transaction(engine: Engine | Connection) -> Iterator[Session]:
     """Gives a session whose work is committed when the block ends, and rolled back when it raises."""
     with Session(engine, expire_on_commit=False) as session, session.begin():
         yield session
+
+
+def in_autocommit(engine: Engine) -> Engine:
+    """Gives an engine on the same pool, each of whose statements is a transaction of its own.
+
+    One way to the server and back instead of three, for what is a single statement anyway.
+    """
+    return engine.execution_options(isolation_level="AUTOCOMMIT")

@@ -21,6 +21,7 @@ QUIET_LIBRARIES = {
     "apscheduler": logging.ERROR,
     "httpx": logging.WARNING,
     "waitress": logging.WARNING,
+    "waitress.queue": logging.ERROR,
     "urllib3": logging.WARNING,
 }
 # A Message-ID looks like an address and is the very thing that a log is searched for.

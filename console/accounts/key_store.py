@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from console.accounts.models import ApiKey, User
@@ -109,13 +109,13 @@ _NOTE_USE = text(
 )
 
 
-def holder(session: Session, *, key_id: int, secret_hash: str) -> KeyHolder | None:
+def holder(work: Session | Connection, *, key_id: int, secret_hash: str) -> KeyHolder | None:
     """Gives whose key it is, None when there is none that works; notes its use, at most once a minute."""
-    row = session.execute(_HOLDER, {"key_id": key_id, "secret_hash": secret_hash}).one_or_none()
+    row = work.execute(_HOLDER, {"key_id": key_id, "secret_hash": secret_hash}).one_or_none()
     if row is None:
         return None
     if row.is_use_news:
-        session.execute(_NOTE_USE, {"account_id": row.account_id, "key_id": key_id})
+        work.execute(_NOTE_USE, {"account_id": row.account_id, "key_id": key_id})
     return KeyHolder(
         account_id=row.account_id,
         key_id=row.id,

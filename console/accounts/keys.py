@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from console.accounts import key_store, store
@@ -96,10 +97,10 @@ def revoke_key(session: Session, account_id: int, key_id: int, *, user_id: int |
     raise Conflict(f"The API key {key_id} is revoked already.")
 
 
-def key_holder(session: Session, presented: str) -> KeyHolder | None:
+def key_holder(work: Session | Connection, presented: str) -> KeyHolder | None:
     """Gives whose key was presented, None when it is none that works."""
     match = _KEY.fullmatch(presented)
-    return key_store.holder(session, key_id=int(match[1]), secret_hash=_hash(match[2])) if match else None
+    return key_store.holder(work, key_id=int(match[1]), secret_hash=_hash(match[2])) if match else None
 
 
 def _hash(secret: str) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from console.accounts.key_store import KeyHolder
 from console.api import allowance_store
 from console.api.allowance_store import Bucket
-from console.db import transaction
+from console.db import in_autocommit
 
 # A key may save up this much of its calls, and spend it at once.
 BURST_S = 10.0
@@ -33,7 +33,7 @@ class Allowances:
     """The allowances of all keys, as one process sees them."""
 
     def __init__(self, engine: Engine):
-        self._engine = engine
+        self._engine = in_autocommit(engine)
         self._purses: dict[tuple[int, int], _Purse] = {}
         self._lock = threading.Lock()
 
@@ -55,9 +55,9 @@ class Allowances:
     def _fetch(self, holder: KeyHolder, purse: _Purse, *, calls: int) -> int | None:
         bucket = _bucket(holder.calls_per_minute)
         advance = int(bucket.most * ADVANCE_SHARE)
-        with transaction(self._engine) as session:
+        with self._engine.connect() as connection:
             wait_s = allowance_store.take(
-                session, holder.account_id, key_id=holder.key_id, bucket=bucket, wanted=calls + advance
+                connection, holder.account_id, key_id=holder.key_id, bucket=bucket, wanted=calls + advance
             )
         with self._lock:
             if wait_s is None:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import text
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ _WAIT = text(
 )
 
 
-def take(session: Session, account_id: int, *, key_id: int, bucket: Bucket, wanted: int) -> float | None:
+def take(connection: Connection, account_id: int, *, key_id: int, bucket: Bucket, wanted: int) -> float | None:
     """Takes `wanted` calls out of the bucket when at least one is in it; it may be left with less than none.
 
     Gives: None when they were taken, else the seconds until a call is in it again.
@@ -42,6 +41,6 @@ def take(session: Session, account_id: int, *, key_id: int, bucket: Bucket, want
         "per_s": bucket.per_s,
         "wanted": float(wanted),
     }
-    if session.execute(_TAKE, values).one_or_none() is not None:
+    if connection.execute(_TAKE, values).one_or_none() is not None:
         return None
-    return max(0.0, session.execute(_WAIT, values).scalar_one())
+    return max(0.0, connection.execute(_WAIT, values).scalar_one())

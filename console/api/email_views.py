@@ -21,7 +21,7 @@ from console.sends.intake import KeyConflict, Receipt, Request, accept, wake
 from console.sends.listing_store import ListedSend, Wanted
 from console.web import problem_documents
 from console.web.correlation import correlation_id, request_id
-from console.web.database import transaction
+from console.web.database import statements, transaction
 
 _EMAIL_REQUEST = Checker(COMPONENTS["EmailRequest"])
 # A string of structured fields (RFC 9651, 3.3.3), which draft-ietf-httpapi-idempotency-key-header asks for.
@@ -126,7 +126,7 @@ def _hand_in(call: Call, body: Mapping[str, Any], *, header_key: str | None = No
                 body = _with_key(session, call, body, header_key=header_key)
             # Not raised through the block: the trigger of a refused request is to be committed.
             try:
-                receipt = accept(session, call.holder.account_id, _request(call, body), is_quiet=True)
+                receipt = accept(session, call.holder.account_id, _request(call, body), is_quiet=True, is_alone=True)
             except KeyConflict as error:
                 return _refused(
                     409, str(error), kind="key-conflict", id=error.first_id, differs=list(error.differs),
@@ -141,8 +141,8 @@ def _hand_in(call: Call, body: Mapping[str, Any], *, header_key: str | None = No
             errors=[FieldError(error.field or "body", str(error))],
         )
     if receipt.wakes is not None:
-        with transaction() as session:
-            wake(session, receipt)
+        with statements() as connection:
+            wake(connection, receipt)
     return _Result(status=200 if receipt.is_duplicate else 202, receipt=_receipt(receipt))
 
 

@@ -21,7 +21,7 @@ from console.api.reading import Checker, Malformed, parse, parse_words
 from console.api.schemas import COMPONENTS
 from console.errors import SendonceError
 from console.web import problem_documents
-from console.web.database import transaction
+from console.web.database import statements
 from console.web.guards import public
 
 log = structlog.get_logger(__name__)
@@ -160,8 +160,8 @@ def _holder() -> KeyHolder:
             "Send an API key in the header Authorization: Bearer so_...",
             headers={"WWW-Authenticate": 'Bearer realm="sendonce"'},
         )
-    with transaction() as session:
-        holder = key_holder(session, presented.strip())
+    with statements() as connection:
+        holder = key_holder(connection, presented.strip())
     if holder is None:
         raise Refusal(
             401,

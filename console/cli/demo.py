@@ -81,9 +81,9 @@ def drill(
 def bench(names: tuple[str, ...], recipients: int | None, is_long: bool, as_json: bool) -> None:
     """Measure how fast it is, against a reference taken in the same run.
 
-    WHAT is one or more of throughput, tenths, workers, pages, idle, build, fill; all of them when none is named. In a
-    PostgreSQL of its own in the data directory, with default settings. Needs smtp-sink and smtp-source of postfix, on
-    the PATH or in SENDONCE_POSTFIX_DIR. Exits with 1 when a target is missed.
+    WHAT is one or more of throughput, tenths, workers, pages, idle, build, api, fill; all of them when none is named.
+    In a PostgreSQL of its own in the data directory, with default settings. All but idle, build, api and fill need
+    smtp-sink and smtp-source of postfix, on the PATH or in SENDONCE_POSTFIX_DIR. Exits with 1 when a target is missed.
     """
     logs.set_up("text", level=logging.WARNING)
     show = Show(Console(stderr=as_json, highlight=False))

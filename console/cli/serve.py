@@ -112,7 +112,13 @@ def _listen(app: Flask, *, host: str, port: int) -> WebServer:
     try:
         # What proxies say is left for the app, which knows how many of them to believe (web/proxies.py).
         return create_server(
-            app, host=host, port=port, threads=WEB_THREADS, ident=None, clear_untrusted_proxy_headers=False
+            app,
+            host=host,
+            port=port,
+            threads=WEB_THREADS,
+            ident=None,
+            clear_untrusted_proxy_headers=False,
+            asyncore_use_poll=True,
         )
     except OSError as error:
         raise SendonceError(

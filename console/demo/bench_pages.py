@@ -86,10 +86,10 @@ def pages(place: Place, postfix: Postfix, *, recipients: int) -> dict[str, Any]:
         "recipients": recipients,
         "messages_per_s": round(bench_runs.run_of(place, prepared).messages_per_s, 1),
         "pages": len(took_s),
-        "p50_ms": _percentile_ms(took_s, 50),
-        "p95_ms": _percentile_ms(took_s, 95),
+        "p50_ms": percentile_ms(took_s, 50),
+        "p95_ms": percentile_ms(took_s, 95),
         "by_page_p95_ms": {
-            name: _percentile_ms([each for reader in readers for each in reader.took_s[name]], 95)
+            name: percentile_ms([each for reader in readers for each in reader.took_s[name]], 95)
             for name in readers[0].took_s
         },
     }
@@ -113,12 +113,12 @@ def idle(place: Place) -> dict[str, Any]:
         }
 
 
-def start_console(children: Children, environ: dict[str, str]) -> tuple[Child, int]:
-    """Starts `sendonce serve`, with ticks and sending, on a free port; gives it and the port.
+def start_console(children: Children, environ: dict[str, str], *options: str) -> tuple[Child, int]:
+    """Starts `sendonce serve`, with ticks and sending unless `options` say otherwise, on a free port; gives both.
 
     Raises: SendonceError when it does not start.
     """
-    child = children.start("serve", sendonce("serve", "--port", "0"), environ=environ, has_output=True)
+    child = children.start("serve", sendonce("serve", "--port", "0", *options), environ=environ, has_output=True)
     line = child.first_line()
     found = re.search(r"http://[^ ]*:(\d+)", line)
     if found is None:
@@ -165,7 +165,8 @@ def _read_until_sent(place: Place, prepared: Prepared, readers: list[Reader]) ->
         raise SendonceError(f"A page could not be read: {troubles[0]}")
 
 
-def _percentile_ms(took_s: list[float], percent: int) -> float:
+def percentile_ms(took_s: list[float], percent: int) -> float:
+    """Gives the time that so many percent stay within, in milliseconds."""
     if len(took_s) < 2:
         return round(1000 * sum(took_s), 1)
     return round(1000 * quantiles(took_s, n=100, method="inclusive")[percent - 1], 1)

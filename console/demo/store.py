@@ -58,6 +58,13 @@ def any_send(session: Session, account_id: int, campaign_id: int) -> int:
     ).scalar_one()
 
 
+def count_sends(session: Session, account_id: int) -> int:
+    """Counts the account's sends, row by row; for the end of a run."""
+    return session.execute(
+        text("SELECT count(*) FROM sends WHERE account_id = :account_id"), {"account_id": account_id}
+    ).scalar_one()
+
+
 def settle(engine: Engine) -> None:
     """Brings statistics up to date and writes out what is dirty, as it is when a campaign has waited for its time."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -6,10 +6,12 @@ requests are checked for what only Python can: addresses, sizes, characters that
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -85,14 +87,18 @@ class KeyConflict(Conflict):
         self.differs = differs
 
 
-def accept(session: Session, account_id: int, request: Request, *, is_quiet: bool = False) -> Receipt:
+def accept(
+    session: Session, account_id: int, request: Request, *, is_quiet: bool = False, is_alone: bool = False
+) -> Receipt:
     """Takes the request: makes its message, or gives the one that holds its key; the trigger is on record either way.
 
     Takes:  is_quiet, when the caller will wake the lane in the receipt's `wakes` after its commit (see `wake`).
+            is_alone, when the transaction has nothing else to keep and is rolled back after InvalidInput: spares a
+            savepoint, which is two ways to the database and back.
     Raises: InvalidInput naming the field, with nothing written; KeyConflict, after which the caller commits, since the
             trigger of the refused request is written.
     """
-    found = _decide(session, account_id, request, is_quiet=is_quiet)
+    found = _decide(session, account_id, request, is_quiet=is_quiet, is_alone=is_alone)
     if found["decision"] == "refused":
         raise KeyConflict(dedupe_key=found["dedupe_key"], first_id=found["first_id"], differs=tuple(found["differs"]))
     return Receipt(
@@ -117,19 +123,19 @@ def check(session: Session, account_id: int, request: Request) -> Receipt:
         trial.rollback()
 
 
-def wake(session: Session, receipt: Receipt) -> None:
+def wake(work: Session | Connection, receipt: Receipt) -> None:
     """Wakes the workers for a message that was taken quietly; in a transaction of its own, which waits for no disk.
 
     Who notifies commits behind all others who do. When this one waits for no disk, that costs nobody anything.
     """
     if receipt.wakes is not None:
-        intake_store.wake(session, receipt.wakes)
+        intake_store.wake(work, receipt.wakes)
 
 
-def _decide(session: Session, account_id: int, request: Request, *, is_quiet: bool) -> dict[str, Any]:
+def _decide(session: Session, account_id: int, request: Request, *, is_quiet: bool, is_alone: bool) -> dict[str, Any]:
     document = _document(request)
     try:
-        with session.begin_nested():
+        with nullcontext() if is_alone else session.begin_nested():
             return intake_store.decide(session, account_id, document, is_quiet=is_quiet)
     except DBAPIError as error:
         refused = intake_store.refusal(error)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import psycopg
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -12,22 +12,22 @@ from console.errors import InvalidInput
 # What the decision function raises for bad input; the field is in the error's column.
 _BAD_INPUT = "SO001"
 
+_DECIDE = text("SELECT accept_send(:account_id, CAST(:document AS jsonb), :is_quiet)")
+_WAKE = text("SELECT set_config('synchronous_commit', 'off', true), pg_notify('sendonce_work', :lane)")
+
 
 def decide(session: Session, account_id: int, document: str, *, is_quiet: bool = False) -> dict[str, Any]:
     """Gives the decision over the request in `document`, a JSON text. Raises: DBAPIError, see `refusal`."""
-    return session.execute(
-        text("SELECT accept_send(:account_id, CAST(:document AS jsonb), :is_quiet)"),
-        {"account_id": account_id, "document": document, "is_quiet": is_quiet},
-    ).scalar_one()
+    values = {"account_id": account_id, "document": document, "is_quiet": is_quiet}
+    return session.execute(_DECIDE, values).scalar_one()
 
 
-def wake(session: Session, lane: str) -> None:
-    """Wakes the workers of the lane when the session's transaction, which is about nothing else, is committed.
+def wake(work: Session | Connection, lane: str) -> None:
+    """Wakes the workers of the lane when the transaction, which is about nothing else, is committed.
 
     Without waiting for the disk: PostgreSQL lets those who notify commit one after the other.
     """
-    session.execute(text("SET LOCAL synchronous_commit = off"))
-    session.execute(text("SELECT pg_notify('sendonce_work', :lane)"), {"lane": lane})
+    work.execute(_WAKE, {"lane": lane})
 
 
 def refusal(error: DBAPIError) -> InvalidInput | None:
