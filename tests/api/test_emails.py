@@ -44,6 +44,13 @@ class Shop:
             message_types.put_type(session, self.office.account_id, replace(TYPE, **columns))
 
 
+def _nested(depth: int) -> Any:
+    value: Any = "x"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def _shop(engine: Engine, slug: str = "acme", app: Any = None) -> Shop:
     office = visit.office(engine, slug=slug, app=app)
     with transaction(engine) as session:
@@ -192,6 +199,7 @@ def test_keys_are_any_text_and_belong_to_their_account(shop: Shop, key: str) -> 
         ({"params": {"order_id": 10**30, "name": "x"}}, 400, "params.order_id"),
         ({"params": {"order_id": "1", "name": "x" * 150_000}}, 422, "params"),
         ({"params": {"order_id": "1", "name": "x", "\x00": 1}}, 400, "params"),
+        ({"params": {"order_id": "1", "name": _nested(31)}}, 400, "params"),
         ({"dedupe_key": ""}, 400, "dedupe_key"),
         ({"dedupe_key": "k" * 501}, 400, "dedupe_key"),
         ({"dedupe_key": "campaign:1:2"}, 422, "dedupe_key"),
@@ -214,6 +222,10 @@ def test_what_is_wrong_is_refused_by_field_and_nothing_is_made(shop: Shop, chang
     document = answer.get_json()
     assert (answer.status_code, document["field"]) == (status, field), document
     assert shop.rows("SELECT count(*) FROM sends") == [(0,)]
+
+
+def test_parameters_may_nest_as_deep_as_is_said(shop: Shop) -> None:
+    assert shop.hand_in(params={"order_id": "1", "name": _nested(30)}).status_code == 202
 
 
 def test_a_body_over_the_limit_is_413(shop: Shop) -> None:
