@@ -152,9 +152,13 @@ def house(
     *,
     emails: Sequence[str] = ("rita@example.com", "rob@example.com"),
     smtp_url: str,
+    stage: Stage | None = None,
     **changes: str,
 ) -> House:
-    """An account with one list of these people; `changes` are settings by their variable's name without SENDONCE_."""
+    """An account with one list of these people, unless there is a `stage`.
+
+    Takes: changes, settings by their variable's name without SENDONCE_.
+    """
     environ = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         **QUICK,
@@ -163,7 +167,7 @@ def house(
         "SENDONCE_DATA_DIR": str(folder / "data"),
         **_named(changes),
     }
-    return House(stages.stage(engine, emails=tuple(emails)), database_url, environ, folder)
+    return House(stage or stages.stage(engine, emails=tuple(emails)), database_url, environ, folder)
 
 
 def _named(changes: dict[str, str]) -> dict[str, str]:

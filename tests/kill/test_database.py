@@ -1,9 +1,7 @@
 """The database goes away in the middle of a campaign: restarted as by a crash, and stopped for a while."""
 
 import signal
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -12,7 +10,7 @@ from house import house
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from console import placement, schema
+from console import schema
 from console.db import make_engine, transaction
 from console.demo import store
 from console.demo.post_office import open_post_office
@@ -24,20 +22,6 @@ pytestmark = pytest.mark.kill
 
 RECIPIENTS = 2000
 STOPPED_S = 10.0
-
-
-@pytest.fixture
-def server_place() -> Iterator[Place]:
-    """The place of a PostgreSQL of the test's own, which runs, and which nobody starts again but the test."""
-    # Not below pytest's own folder, which is closed to the user that the server runs as when we are root.
-    with tempfile.TemporaryDirectory(prefix="sendonce-kill-") as folder:
-        Path(folder).chmod(0o711)
-        place = placement.find(Path(folder) / "data")
-        server = Server(place)
-        server.start()
-        server.make_database("sendonce")
-        yield place
-        server.stop()
 
 
 def _crash(place: Place) -> None:
