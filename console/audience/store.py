@@ -63,7 +63,10 @@ def count_confirmed(session: Session, account_id: int, *, list_id: int) -> int:
 
     Reads the whole list (0.9 s for 1,000,000 members): for submissions, not for pages.
     """
-    return session.execute(
+    # As for the audience build: to the planner an account that has just imported its list seems empty, and each person
+    # would be sought among all others (20,000 people took 23 s).
+    session.execute(text("SET LOCAL enable_nestloop = off"))
+    count = session.execute(
         text(
             "SELECT count(DISTINCT s.email_lower) FROM list_members m"
             "  JOIN subscribers s ON s.account_id = m.account_id AND s.id = m.subscriber_id"
@@ -71,6 +74,8 @@ def count_confirmed(session: Session, account_id: int, *, list_id: int) -> int:
         ),
         {"account_id": account_id, "list_id": list_id},
     ).scalar_one()
+    session.execute(text("SET LOCAL enable_nestloop TO DEFAULT"))
+    return count
 
 
 def find_subscriber(session: Session, account_id: int, subscriber_id: int) -> Subscriber | None:
