@@ -152,6 +152,7 @@ def _offers(client: smtplib.SMTP) -> Offers:
     return Offers(
         has_pipelining=client.has_extn("pipelining"),
         has_smtputf8=client.has_extn("smtputf8"),
+        has_dsn=client.has_extn("dsn"),
         size_limit=int(size) if size.isdigit() and int(size) > 0 else None,
     )
 

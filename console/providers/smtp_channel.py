@@ -3,7 +3,8 @@
 Where the server offers pipelining, the next message's MAIL, RCPT and DATA go behind the dot in the same write: one
 round trip a message. Replies come in the order of the commands, so the answer to the dot is known to be that.
 
-Source: RFC 5321, 4.1.1 and 4.5.3.2 (time-outs by phase); RFC 2920, 3.1 (pipelining, also behind the dot).
+Source: RFC 5321, 4.1.1 and 4.5.3.2 (time-outs by phase); RFC 2920, 3.1 (pipelining, also behind the dot); RFC 3461, 4
+(what a later report is asked to carry).
 """
 
 import math
@@ -32,6 +33,7 @@ class Offers:
 
     has_pipelining: bool = False
     has_smtputf8: bool = False
+    has_dsn: bool = False
     size_limit: int | None = None
 
 
@@ -79,7 +81,7 @@ class SmtpChannel:
         if (refused := self._refusal_of(message)) is not None:
             return refused
         self._take_up(message)
-        self._commands = deque(_commands(message))
+        self._commands = deque(self._commands_of(message))
         if self._needs_reset:
             self._commands.appendleft(("reset", b"RSET\r\n"))
             self._needs_reset = False
@@ -117,7 +119,7 @@ class SmtpChannel:
         self._out += _DOT
         self._is_dot_unsent = True
         if self._following is not None:
-            for phase, line in _commands(self._following):
+            for phase, line in self._commands_of(self._following):
                 self._awaited.append(phase)
                 self._out += line
         return self._drain(now)
@@ -153,6 +155,24 @@ class SmtpChannel:
         if limit and len(message.wire) > limit:
             return Refused(Reply("mail", text=f"the message has {len(message.wire)} bytes, the server takes {limit}"))
         return None
+
+    def _commands_of(self, message: Message) -> tuple[tuple[str, bytes], ...]:
+        """Gives the commands before the body; where the server can, it is told how to report what happens later.
+
+        A report is then about our tag, whatever else becomes of the message on its way, and holds its headers only.
+        """
+        of_mail, of_rcpt = " SMTPUTF8" if message.needs_smtputf8 else "", ""
+        if self._offers.has_dsn and message.tag:
+            of_mail += f" RET=HDRS ENVID={message.tag}"
+            of_rcpt = " NOTIFY=FAILURE,DELAY"
+            # RFC 6533 has another form for addresses beyond ASCII, which few servers know; without it nothing is lost.
+            if message.rcpt_to.isascii():
+                of_rcpt += f" ORCPT=rfc822;{_xtext(message.rcpt_to)}"
+        return (
+            ("mail", f"MAIL FROM:<{message.mail_from}>{of_mail}\r\n".encode()),
+            ("rcpt", f"RCPT TO:<{message.rcpt_to}>{of_rcpt}\r\n".encode()),
+            ("data", b"DATA\r\n"),
+        )
 
     def _take_up(self, message: Message) -> None:
         """Makes this the message that is talked about."""
@@ -304,13 +324,9 @@ class SmtpChannel:
         return answer
 
 
-def _commands(message: Message) -> tuple[tuple[str, bytes], ...]:
-    utf8 = " SMTPUTF8" if message.needs_smtputf8 else ""
-    return (
-        ("mail", f"MAIL FROM:<{message.mail_from}>{utf8}\r\n".encode()),
-        ("rcpt", f"RCPT TO:<{message.rcpt_to}>\r\n".encode()),
-        ("data", b"DATA\r\n"),
-    )
+def _xtext(address: str) -> str:
+    """Gives an ASCII address as RFC 3461, 4, has it: + and =, the only ones of its characters that may not stand."""
+    return address.replace("+", "+2B").replace("=", "+3D") if "+" in address or "=" in address else address
 
 
 def _words(error: OSError) -> str:

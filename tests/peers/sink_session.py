@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _PATH = re.compile(rb"(?:MAIL FROM|RCPT TO):\s*<([^>]*)>(.*)", re.IGNORECASE | re.DOTALL)
 _NEXT_RCPT = re.compile(rb"RCPT TO:\s*<([^>\r\n]*)>", re.IGNORECASE)
 _MESSAGE_ID = re.compile(rb"^Message-ID:[ \t]*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+# RFC 3461, 4.2 and 4.4: each value in xtext where it is free text.
+_XTEXT = r"(?:[!-*,-<>-~]|\+[0-9A-F]{2})+"
+_DSN_MAIL = re.compile(rf"RET=(?:FULL|HDRS)|ENVID={_XTEXT}")
+_DSN_RCPT = re.compile(rf"NOTIFY=(?:NEVER|(?:(?:SUCCESS|FAILURE|DELAY)(?:,(?!$)|$))+)|ORCPT=[A-Za-z0-9-]+;{_XTEXT}")
 _TAKEN = re.compile(rb"2\d\d[ -]")
 _END = b"\r\n.\r\n"
 
@@ -134,6 +138,8 @@ class Session:
         elif "SMTPUTF8" in rest.upper() and "SMTPUTF8" not in self._sink.offer.extensions:
             self._violation("SMTPUTF8 was not offered")
             usual = "555 5.5.4 no such parameter"
+        elif not self._are_known(rest, _DSN_MAIL):
+            usual = "555 5.5.4 no such parameter"
         following = _NEXT_RCPT.match(self._in)
         recipients = (following.group(1).decode("utf-8", "replace"),) if following else ()
         if self._answer("MAIL", said, usual, sender=path, recipients=recipients).startswith(b"2"):
@@ -141,7 +147,7 @@ class Session:
             self._has_utf8 = "SMTPUTF8" in rest.upper()
 
     def _rcpt(self, said: bytes) -> None:
-        path, _ = self._path(said)
+        path, rest = self._path(said)
         usual = "250 2.1.5 ok"
         if self._sender is None:
             # In a pipeline RCPT follows a refused MAIL by right; only without one it is a mistake of the client.
@@ -151,6 +157,8 @@ class Session:
         elif not path.isascii() and not self._has_utf8:
             self._violation("an address beyond ASCII without SMTPUTF8")
             usual = "553 5.6.7 SMTPUTF8 is needed"
+        elif not self._are_known(rest, _DSN_RCPT):
+            usual = "555 5.5.4 no such parameter"
         if self._answer("RCPT", said, usual, recipients=(path,)).startswith(b"2"):
             self._recipients.append(path)
 
@@ -241,6 +249,16 @@ class Session:
             recipients=recipients or tuple(self._recipients),
             wire=wire,
         )
+
+    def _are_known(self, rest: str, dsn: re.Pattern[str]) -> bool:
+        """Whether the parameters behind a path are well formed, and of an extension that was offered."""
+        for each in rest.split():
+            if each.upper() in ("SMTPUTF8", "BODY=8BITMIME", "BODY=7BIT") or each.upper().startswith("SIZE="):
+                continue
+            if "DSN" not in self._sink.offer.extensions or not dsn.fullmatch(each):
+                self._violation(f"the parameter {each} was not offered, or is not written so")
+                return False
+        return True
 
     def _forget(self) -> None:
         self._sender, self._recipients, self._has_utf8 = None, [], False

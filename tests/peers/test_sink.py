@@ -343,3 +343,23 @@ def test_it_takes_a_thousand_messages_in_a_few_seconds():
             thread.join()
         assert time.monotonic() - began < 5
         assert len(sink.accepted) == 1000
+
+
+@pytest.mark.parametrize(
+    ("extensions", "mail", "rcpt", "is_right"),
+    [
+        (("DSN",), "RET=HDRS ENVID=so-1+2Bx", "NOTIFY=FAILURE,DELAY ORCPT=rfc822;a+2Bb@example.com", True),
+        ((), "RET=HDRS ENVID=so-1", "", False),
+        (("DSN",), "", "NOTIFY=FAILURE, DELAY", False),
+        (("DSN",), "", "ORCPT=rfc822;a+b@example.com", False),
+        (("DSN",), "RET=SOME", "", False),
+    ],
+)
+def test_what_a_report_is_asked_for_is_taken_where_it_was_offered_and_well_written(extensions, mail, rcpt, is_right):
+    with Sink(offer=Offer(extensions=extensions)) as sink, connect(sink) as client:
+        client.ehlo()
+        code, _ = client.docmd(f"MAIL FROM:<news@example.com> {mail}".strip())
+        if code == 250:
+            code, _ = client.docmd(f"RCPT TO:<a@example.com> {rcpt}".strip())
+        assert code == (250 if is_right else 555)
+        assert bool(sink.violations) is not is_right
