@@ -1,4 +1,4 @@
-"""Mail of applications under fire: one event by all three ways at once, and everything killed at once."""
+"""Mail of applications under fire: one event by all three ways at once, and everything killed at once, twice."""
 
 import sys
 import threading
@@ -20,12 +20,12 @@ from peers.sink import Sink
 from peers.sink_script import Rule
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import Engine
-from stage import SETTINGS, Stage
+from stage import SETTINGS, Stage, fill
 
 from console import schema
 from console.accounts import keys
 from console.db import make_engine, transaction
-from console.demo.children import Child, sendonce
+from console.demo.children import Child, Children, sendonce
 from console.placement import Place
 from console.postgres import Server
 from console.sends import grants
@@ -175,6 +175,106 @@ def test_a_send_is_there_when_its_transaction_committed_though_everything_dies_a
         assert [each.message_id for each in sink.accepted] == [send.message_id]
         assert [trigger.decision for trigger in shop.triggers()] == ["accepted"]
     engine.dispose()
+
+
+def test_a_restart_of_everything_in_mid_outage_loses_nothing_and_repeats_nothing(
+    server_place: Place, tmp_path: Path
+) -> None:
+    """The provider goes away in mid-campaign; new mail is taken; all is killed, the database too, and starts again.
+
+    During the outage nothing is tried and no attempt is counted, before the restart and after it.
+    """
+    server = Server(server_place)
+    engine = make_engine(server.url("sendonce"))
+    schema.upgrade(engine)
+    shop = post.shop(engine)
+    shop.type(key_pattern="receipt:{order_id}")
+    shop.type("reset", lane="urgent", key_pattern="reset:{order_id}")
+    with transaction(engine) as session:
+        key = keys.add_key(session, shop.office.account_id, scopes=["send"]).text
+    with Sink(Rule(stage="DOT", wait_s=0.02)) as sink:
+        at = _opened(shop, server.url("sendonce"), tmp_path, sink)
+        fill(at.stage, 118)
+        sink.script.insert(0, Rule(stage="DATA", skip=40, times=1, call=lambda _: _go_away(sink), then="close"))
+        with at.children() as children:
+            url, started = _start_all(at, children)
+            campaign_id = at.stage.approved()
+            at.wait_until(lambda: len(shop.sends()) == 120 and _is_held(at), timeout_s=60)
+            for number in range(6):
+                _ask_by_api(url, key, message_type=("reset", "receipt")[number % 2], order_id=number)
+            _kill_all_at_once(server_place, *started)
+            engine.dispose()
+            server.start()
+            before = at.rows(*WHERE_IT_STANDS)
+            failures_before = _failure_count(at)
+            _start_all(at, children)
+            # All is up again and has tried the provider, by its own connection and by no message.
+            at.wait_until(lambda: _failure_count(at) > failures_before and _is_held(at), timeout_s=60)
+            assert at.rows(*WHERE_IT_STANDS) == before
+            sink.accept_connections()
+            at.wait_until(lambda: not {"queued", "sending"} & set(at.statuses().values()), timeout_s=90)
+            at.wait_until_sent(campaign_id)
+        _check_the_end(shop, sink, before)
+    engine.dispose()
+
+
+# A claim comes and goes while a process has yet to find out that the provider is away; it counts nothing.
+WHERE_IT_STANDS = ("id", "message_id", "attempt_no", "replace(status, 'sending', 'queued')")
+
+
+def _check_the_end(shop: post.Shop, sink: Sink, before: dict[str, tuple[Any, ...]]) -> None:
+    """Everyone is there once; who waited has been sent by one attempt more; who was in doubt is so still."""
+    accepted = Counter((each.recipient, each.message_id) for each in sink.accepted)
+    assert Counter(each.recipient for each in sink.datas).most_common(1)[0][1] == 1
+    assert sink.violations == []
+    ended = {row.email: row for row in shop.sends()}
+    assert len(before) == len(ended) == 126
+    waited = [email for email, (*_, status) in before.items() if status == "queued"]
+    assert len(waited) >= 60
+    assert {f"a{number}@example.com" for number in range(6)} <= set(waited)
+    for email, (send_id, message_id, attempt_no, status) in before.items():
+        row, once = ended[email], accepted[email, message_id]
+        assert (row.id, row.message_id) == (send_id, message_id)
+        if status == "queued":
+            assert (row.status, row.attempt_no, once) == ("sent", attempt_no + 1, 1)
+        else:
+            assert (row.status, row.attempt_no) == (status, attempt_no)
+            assert once == 1 if status == "sent" else status == "in_doubt"
+
+
+def _go_away(sink: Sink) -> None:
+    sink.refuse_connections()
+    # In a thread of its own: the caller is one of the lines that are cut.
+    threading.Thread(target=sink.cut_connections, daemon=True).start()
+
+
+def _start_all(at: House, children: Children) -> tuple[str, list[Child]]:
+    """Starts `serve`, which sends too, and a worker beside it; gives the console's address and both."""
+    name = f"serve {len(children.started) + 1}"
+    serve = children.start(name, sendonce("serve", "--port", "0"), environ=at.environ, has_output=True)
+    url = serve.first_line(within_s=60).split()[4]
+    return url, [serve, at.worker(children)]
+
+
+def _ask_by_api(url: str, key: str, *, message_type: str, order_id: int) -> None:
+    body = {
+        "to": f"a{order_id}@example.com",
+        "message_type": message_type,
+        "params": {"order_id": order_id, "name": "Ann"},
+    }
+    answer = httpx.post(f"{url}/api/v1/emails", json=body, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    assert answer.status_code == 202, answer.text
+
+
+def _failure_count(at: House) -> int:
+    """How often the provider was tried in vain since it was last there; 0: it is there."""
+    found = at.stage.sql("SELECT failure_count FROM provider_states WHERE breaker = 'open'")
+    return found[0][0] if found else 0
+
+
+def _is_held(at: House) -> bool:
+    """Whether the provider is known to be away, and all that waits for it is back in the queue."""
+    return _failure_count(at) > 0 and "sending" not in at.statuses().values()
 
 
 def _kill_all_at_once(place: Place, *children: Child) -> None:
