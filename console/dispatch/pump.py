@@ -126,7 +126,8 @@ class Pump(threading.Thread):
             self._take_new_identity(connection)
         count = len(self._connections)
         troubles = self._connections.take_opened(now)
-        if len(self._connections) > count:
+        # One that was being opened when the breaker opened is no proof that the provider is well again.
+        if len(self._connections) > count and (self._is_trying or not self._gate.is_open):
             self._is_trying = False
             self._gate.succeed(connection)
         elif troubles:

@@ -3,11 +3,12 @@
 URL: smtp://USER:PASSWORD@HOST:PORT?tls=auto|require|off&verify=yes|no, or smtps://... for TLS from the first byte.
 """
 
+import base64
 import os
 import smtplib
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from console.config import Settings
@@ -17,6 +18,8 @@ from console.providers.smtp_channel import Offers, SmtpChannel
 
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 CONNECT_TIMEOUT_S = 30.0
+# What is shorter is a part of many a word.
+SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,14 @@ class SmtpServer:
     is_implicit_tls: bool
     tls: str  # auto: when offered; require; off
     is_verified: bool
+
+    def without_password(self, text: str) -> str:
+        """Gives the text with *** for the password, in the forms too in which AUTH says it (RFC 4616)."""
+        if self.password is None or len(self.password) < SHORTEST_SECRET:
+            return text
+        for said in (self.password, f"\0{self.user}\0{self.password}"):
+            text = text.replace(base64.b64encode(said.encode()).decode(), "***").replace(said, "***")
+        return text
 
 
 def parse_url(url: str) -> SmtpServer:
@@ -140,11 +151,11 @@ class Smtp:
             client.login(server.user, server.password or "")
         return None
 
-    @staticmethod
-    def _give_up(client: smtplib.SMTP | None, trouble: Trouble) -> Trouble:
+    def _give_up(self, client: smtplib.SMTP | None, trouble: Trouble) -> Trouble:
         if client is not None:
             client.close()
-        return trouble
+        # Some servers say again what they were told, and a reason is logged and shown.
+        return replace(trouble, reason=self._server.without_password(trouble.reason))
 
 
 def _offers(client: smtplib.SMTP) -> Offers:
