@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+import psutil
+
 from console.campaigns import store as campaigns
 from console.campaigns.service import Draft
 from console.campaigns.ticks import build_audiences, start_due
@@ -47,12 +49,13 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Run:
-    """What one campaign took."""
+    """What one campaign took; `busy_cores` is what all on the machine did meanwhile, database and sink included."""
 
     recipients: int
     messages_per_s: float
     first_tenth_per_s: float
     last_tenth_per_s: float
+    busy_cores: float = 0.0
 
 
 def message_bytes() -> int:
@@ -85,8 +88,11 @@ def send(place: Place, postfix: Postfix, *, recipients: int, workers: int = 1) -
         environ = place.environ | {"SENDONCE_SMTP_URL": f"smtp://127.0.0.1:{port}"}
         crew = Crew(children, environ, place.engine, dead_after_s=place.settings.dead_after_s, size=workers)
         crew.start()
+        crew.wait_until_alive()
+        began, busy_s = time.monotonic(), _busy_s()
         wait_until_sent(place, prepared, crew)
-    return run_of(place, prepared)
+        busy_cores = (_busy_s() - busy_s) / (time.monotonic() - began)
+    return replace(run_of(place, prepared), busy_cores=busy_cores)
 
 
 def wait_until_sent(place: Place, prepared: Prepared, crew: Crew | None = None) -> None:
@@ -157,18 +163,32 @@ def tenths(place: Place, postfix: Postfix, *, recipients: int) -> dict[str, Any]
 
 
 def two_workers(place: Place, postfix: Postfix, *, recipients: int) -> dict[str, Any]:
-    """Measures two worker processes between two runs of one."""
-    before = send(place, postfix, recipients=recipients).messages_per_s
-    both = send(place, postfix, recipients=recipients, workers=2).messages_per_s
-    after = send(place, postfix, recipients=recipients).messages_per_s
-    one = median((before, after))
+    """Measures two worker processes against one, in turns, since a machine's speed changes from minute to minute.
+
+    The figure `ceiling` is what any number of workers could reach at the same work for each message: the machine's
+    cores by those that one worker, the database and the sink keep busy already.
+    """
+    runs: dict[int, list[Run]] = {1: [], 2: []}
+    for workers in (1, 2, 1, 2, 1):
+        runs[workers].append(send(place, postfix, recipients=recipients, workers=workers))
+    one, two = (median(run.messages_per_s for run in runs[workers]) for workers in (1, 2))
+    busy_cores = median(run.busy_cores for run in runs[1])
     return {
         "recipients": recipients,
-        "two_per_s": round(both, 1),
+        "two_per_s": round(two, 1),
         "one_per_s": round(one, 1),
-        "one_runs_per_s": [round(before, 1), round(after, 1)],
-        "ratio": round(both / one, 3),
+        "two_runs_per_s": [round(run.messages_per_s, 1) for run in runs[2]],
+        "one_runs_per_s": [round(run.messages_per_s, 1) for run in runs[1]],
+        "one_busy_cores": round(busy_cores, 2),
+        "ceiling": round((psutil.cpu_count() or 1) / busy_cores, 2),
+        "ratio": round(two / one, 3),
     }
+
+
+def _busy_s() -> float:
+    """Gives the seconds of processor time that the machine has spent on anything since it started."""
+    times = psutil.cpu_times()
+    return times.user + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
 
 
 def _people(count: int) -> Iterator[tuple[str, Any]]:

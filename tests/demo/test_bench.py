@@ -73,18 +73,21 @@ def test_each_measurement_of_sending_runs_from_end_to_end() -> None:
     with tempfile.TemporaryDirectory(prefix="sendonce-bench-") as folder:
         Path(folder).chmod(0o711)
         done = subprocess.run(
-            sendonce("bench", "throughput", "pages", "build", "fill", "--recipients", "1500", "--json"),
+            sendonce("bench", "throughput", "workers", "pages", "build", "fill", "--recipients", "1500", "--json"),
             env=environ | {"SENDONCE_DATA_DIR": f"{folder}/data"},
             capture_output=True, text=True, check=False, timeout=200,
         )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
     by_name = {result["name"]: result for result in json.loads(done.stdout)}
-    assert by_name.keys() == {"throughput", "pages", "build", "fill"}
+    assert by_name.keys() == {"throughput", "workers", "pages", "build", "fill"}
     throughput = by_name["throughput"]
     assert 4000 <= throughput["message_bytes"] <= 6000
     assert throughput["ratio"] == pytest.approx(throughput["messages_per_s"] / throughput["reference_per_s"], rel=0.01)
     assert len(throughput["reference_runs_per_s"]) == 2
+    workers = by_name["workers"]
+    assert (len(workers["one_runs_per_s"]), len(workers["two_runs_per_s"])) == (3, 2)
+    assert 0 < workers["one_busy_cores"] <= (os.cpu_count() or 1)
     assert by_name["pages"]["pages"] > 0
     assert by_name["pages"]["p95_ms"] >= by_name["pages"]["p50_ms"] > 0
     assert by_name["build"]["subscribers"] == 1500
