@@ -47,6 +47,7 @@ class Settings:
     smtp_timeout_s: float
     inbox_body_days: int
     log_format: str
+    log_calls: str
     postfix_dir: Path | None
     debug: bool
 
@@ -97,6 +98,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         smtp_timeout_s=env.number("SMTP_TIMEOUT_SECONDS", 300, least=0.1, most=3600),
         inbox_body_days=env.integer("INBOX_BODY_DAYS", 30, least=0, most=36500),
         log_format=env.choice("LOG_FORMAT", "auto", ("auto", "json", "text")),
+        log_calls=env.choice("LOG_CALLS", "all", ("all", "single", "none")),
         postfix_dir=_folder(env.text("POSTFIX_DIR", "")),
         debug=debug,
     )

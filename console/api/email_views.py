@@ -160,6 +160,7 @@ def _request(call: Call, body: Mapping[str, Any]) -> Request:
         request_id=request_id(),
         trigger_source=body.get("trigger_source", "api"),
         code_path=body.get("code_path") or f"api key so_{call.holder.key_id}_",
+        event=body.get("event", ""),
         entities={name: str(_whole(value)) for name, value in body.get("entities", {}).items()},
         metadata=body.get("metadata", {}),
         send_after=_moment(body, "send_after"),

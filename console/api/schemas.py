@@ -140,6 +140,7 @@ _EMAIL_REQUEST = closed(
     code_path=text(
         "Which code asked: a service and a function.", longest=200, least=0, examples=["shop.orders.confirm"]
     ),
+    event=text("The business event.", longest=200, least=0, examples=["parcel.shipped"]),
     entities=_labels(
         "What it is about, by name: found again in searches, and in the key pattern.",
         types=["string", "integer"],

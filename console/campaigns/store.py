@@ -270,10 +270,13 @@ def start_due(session: Session) -> list[tuple[int, int]]:
                    SET status = 'sending', started_at = now(), updated_at = now(),
                        correlation_id = replace(gen_random_uuid()::text, '-', '')
                  WHERE status = 'approved' AND scheduled_for <= now()
-                RETURNING account_id, id, correlation_id
+                RETURNING account_id, id, correlation_id, message_type
             ), asked AS (
-                INSERT INTO triggers (account_id, source, code_path, correlation_id, campaign_id, decision)
-                SELECT account_id, 'cron', 'campaigns.ticks.start_due', correlation_id, id, 'accepted' FROM started
+                INSERT INTO triggers (account_id, source, code_path, correlation_id, campaign_id, decision,
+                                      message_type, event, entities)
+                SELECT account_id, 'cron', 'campaigns.ticks.start_due', correlation_id, id, 'accepted', message_type,
+                       'campaign', jsonb_build_object('campaign_id', id::text)
+                  FROM started
             )
             SELECT account_id, id FROM started
             """
@@ -347,8 +350,11 @@ def insert_trigger(
     """Adds the trigger of a campaign that a person started."""
     session.execute(
         text(
-            "INSERT INTO triggers (account_id, source, code_path, correlation_id, campaign_id, decision)"
-            " VALUES (:account_id, :source, :code_path, :correlation_id, :campaign_id, 'accepted')"
+            "INSERT INTO triggers (account_id, source, code_path, correlation_id, campaign_id, decision, message_type,"
+            "                      event, entities)"
+            " SELECT account_id, :source, :code_path, :correlation_id, id, 'accepted', message_type, 'campaign',"
+            "        jsonb_build_object('campaign_id', id::text)"
+            "   FROM campaigns WHERE account_id = :account_id AND id = :campaign_id"
         ),
         {
             "account_id": account_id,

@@ -23,6 +23,7 @@ HEADER_CHARS_LIMIT = 2_000
 _APART = r"[^\s<>()\[\]\\,;:\"@\x00-\x20\x7f-\xa0\ud800-\udfff]"
 _ADDRESS = re.compile(f"({_APART}{{1,64}})@({_APART}{{1,253}})")
 _MESSAGE_ID = re.compile(r"<[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.\[\]:-]+>")
+_CORRELATION_ID = re.compile(r"[A-Za-z0-9._:/+=~-]{1,128}")
 _URL = re.compile(r"https?://[\x21-\x3b\x3d\x3f-\x7e]{1,900}")
 
 # Everything after the message's own fields; the line's end before a boundary belongs to the boundary (RFC 2046, 5.1.1).
@@ -54,6 +55,7 @@ def fill(compiled: Compiled, recipient: Recipient, headers: Headers) -> Filled:
             compiled.subject_line or _subject_line(compiled, subject, recipient),
             _date_line(recipient.dated_at),
             f"Message-ID: {recipient.message_id}\r\n".encode("ascii"),
+            _correlation_line(recipient.correlation_id),
             _unsubscribe_lines(recipient.unsubscribe_url),
             headers.lines,
             _BODY % (boundary, boundary, text, boundary, html, boundary),
@@ -161,6 +163,14 @@ def _date_line(dated_at: datetime) -> bytes:
     if dated_at.tzinfo is None:
         raise ValueError("dated_at has no time zone")
     return f"Date: {format_datetime(dated_at.astimezone(UTC))}\r\n".encode("ascii")
+
+
+@lru_cache(maxsize=256)
+def _correlation_line(correlation_id: str) -> bytes:
+    """Gives the field that leads back to what asked for the message; none for an id that no header should carry."""
+    if not _CORRELATION_ID.fullmatch(correlation_id):
+        return b""
+    return f"X-Correlation-ID: {correlation_id}\r\n".encode("ascii")
 
 
 def _unsubscribe_lines(url: str | None) -> bytes:

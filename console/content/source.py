@@ -23,7 +23,8 @@ class Recipient:
     """Everything that makes one recipient's message; a retry with equal values gives equal bytes.
 
     `values` holds JSON values by merge field. `message_id` carries its brackets. `dated_at` is aware. Without an
-    `unsubscribe_url` (mail that nobody can leave) the list's unsubscribe headers are left out.
+    `unsubscribe_url` (mail that nobody can leave) the list's unsubscribe headers are left out. `correlation_id` leads
+    from the message back to what asked for it.
     """
 
     email: str
@@ -31,6 +32,7 @@ class Recipient:
     message_id: str
     dated_at: datetime
     unsubscribe_url: str | None = None
+    correlation_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,16 @@ def uncomposed(waiting: Iterable["Delivery"], *, among: int, most: int) -> list[
 class Delivery:
     """The row, what makes its message, the message, and how far it is."""
 
-    __slots__ = ("claimed", "early_answer", "is_second_try", "line", "message", "not_before", "was_marked")
+    __slots__ = (
+        "claimed",
+        "early_answer",
+        "is_second_try",
+        "line",
+        "log_fields",
+        "message",
+        "not_before",
+        "was_marked",
+    )
 
     def __init__(self, claimed: Claimed, line: Composer, not_before: float):
         self.claimed = claimed
@@ -31,6 +40,7 @@ class Delivery:
         self.not_before = not_before
         self.message: Message | None = None  # once it is composed
         self.is_second_try = False
+        self.log_fields = ""  # what stands in each of its log lines (call_log.py)
         self.was_marked = False
         self.early_answer: Answer | None = None  # came while the mark was being written
 

@@ -17,7 +17,7 @@ from console.content.source import Source
 from console.dispatch import recorder, work_store
 from console.dispatch.asker import Statement
 from console.dispatch.lanes import ContentBook, LaneLine
-from console.dispatch.queues import OWN, Composer, Outlet, Queue
+from console.dispatch.queues import OWN, Composer, Origin, Outlet, Queue
 from console.dispatch.recorder import Claimed, Position
 from console.dispatch.work_store import Job
 from console.errors import InvalidInput
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 # Rows that came back to the queue lie behind the place that the pump has reached; this often it looks from the start.
 SWEEP_EVERY_S = 5.0
+CAMPAIGN_EVENT = "campaign"
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
@@ -72,6 +73,15 @@ class Line:
     def composers(self, connection: Connection, rows: list[Claimed], now: float) -> list[Composer]:
         return [self] * len(rows)
 
+    def origin(self, claimed: Claimed) -> Origin:
+        return Origin(
+            correlation_id=self.job.correlation_id,
+            trigger_source=self.job.trigger_source,
+            event=CAMPAIGN_EVENT,
+            message_type=self.job.message_type,
+            dedupe_key=f"campaign:{claimed.campaign_id}:{claimed.subscriber_id}",
+        )
+
     def compose(self, claimed: Claimed, settings: Settings) -> Message:
         assert claimed.subscriber_id is not None
         token = make_token(
@@ -87,6 +97,7 @@ class Line:
             message_id=claimed.message_id,
             dated_at=claimed.dated_at,
             unsubscribe_url=f"{settings.base_url}/audience/unsubscribe/{token}",
+            correlation_id=self.job.correlation_id,
         )
         filled = fill(self.compiled, recipient, self.headers)
         message = Message(filled.mail_from, filled.rcpt_to, filled.wire, filled.needs_smtputf8)

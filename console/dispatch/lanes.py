@@ -14,7 +14,7 @@ from console.content.header import Headers
 from console.content.source import Recipient, Unfillable
 from console.dispatch import recorder, work_store
 from console.dispatch.asker import Statement
-from console.dispatch.queues import Composer
+from console.dispatch.queues import Composer, Origin
 from console.dispatch.recorder import Claimed, Position
 from console.errors import InvalidInput
 from console.providers.base import Message
@@ -33,6 +33,15 @@ class Kind:
     reason: str
     headers: Headers
 
+    def origin(self, claimed: Claimed) -> Origin:
+        return Origin(
+            correlation_id=claimed.correlation_id,
+            trigger_source=claimed.trigger_source or "",
+            event=claimed.event or "",
+            message_type=claimed.message_type or "",
+            dedupe_key=claimed.dedupe_key,
+        )
+
     def compose(self, claimed: Claimed, settings: Settings) -> Message:
         if self.compiled is None:
             raise Unfillable(self.reason)
@@ -41,6 +50,7 @@ class Kind:
             values=claimed.merge_values,
             message_id=claimed.message_id,
             dated_at=claimed.dated_at,
+            correlation_id=claimed.correlation_id,
         )
         filled = fill(self.compiled, recipient, self.headers)
         names = names_of(claimed.account_id, claimed.id, claimed.message_id)

@@ -18,6 +18,7 @@ import structlog
 from console.config import Settings
 from console.dispatch import store
 from console.dispatch.asker import Asker
+from console.dispatch.call_log import CallLog
 from console.dispatch.claims import Claimer
 from console.dispatch.connections import Connections
 from console.dispatch.delivery import Delivery, uncomposed
@@ -57,6 +58,7 @@ class Pump(threading.Thread):
         self._busy: dict[int, Delivery] = {}
         self._following: dict[int, Delivery] = {}  # behind the terminator of the one that is busy
         self._rounds = Rounds(size=max(1, settings.connections // 2), provider_name=provider.name)
+        self._calls = CallLog(settings.log_calls, provider.name)
         self._is_stopping = threading.Event()
         self._stop_at = NEVER
         self._is_replaced = threading.Event()
@@ -99,6 +101,7 @@ class Pump(threading.Thread):
         self._begin_waiting(now)
         self._hear_all(self._sleep_s(now))
         self._expire(time.monotonic())
+        self._calls.flush()
 
     def _is_through(self) -> bool:
         if not self._is_stopping.is_set():
@@ -225,7 +228,8 @@ class Pump(threading.Thread):
         if isinstance(answer, Untouched) and (answer.trouble or not delivery.is_second_try):
             self._refusal = answer.trouble or self._refusal
             if delivery.was_marked:  # handed over, and surely not taken
-                self._rounds.add_finished(given_back(delivery.claimed, was_marked=True), now)
+                back = given_back(delivery.claimed, was_marked=True)
+                self._rounds.add_finished(self._calls.answered(delivery, back), now)
                 return
             delivery.is_second_try = answer.trouble is None
             self._waiting.appendleft(delivery)
@@ -241,10 +245,9 @@ class Pump(threading.Thread):
             retry_base_s=self._settings.retry_base_s,
             dice=random.random(),
         )
-        self._rounds.add_finished(outcome, now)
+        self._rounds.add_finished(self._calls.answered(delivery, outcome), now)
 
     def _recorded(self, asker: Asker, answer: list, now: float) -> None:
-        connection = asker.connection
         marked_ids, done_ids = set(answer[0]), set(answer[1])
         ended = self._rounds.end(asker)
         marked, lost = [], []
@@ -257,15 +260,16 @@ class Pump(threading.Thread):
             else:
                 lost.append(delivery)
                 self._abandon(fd)
-        self._release(connection, lost)
+        self._release(asker.connection, lost)
         for outcome in ended.recording:
             self._claimer.moved_on(outcome.claimed)
             if outcome.claimed.id not in done_ids:
-                store.settle_late(connection, outcome, slot=self._link.slot)
+                store.settle_late(asker.connection, outcome, slot=self._link.slot)
         try:
             # The next group first: the database works on it while this one is handed over.
             self._ask(now)
         finally:
+            self._calls.calling(ended.marking.values())
             for channel in marked:
                 self._hand_over(channel, now)
 

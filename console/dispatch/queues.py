@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from psycopg import Connection
 
@@ -25,11 +25,23 @@ class Outlet:
 OWN = Outlet(None, OWN_PROVIDER)
 
 
+class Origin(NamedTuple):
+    """Where a message comes from, for the log."""
+
+    correlation_id: str
+    trigger_source: str
+    event: str
+    message_type: str
+    dedupe_key: str
+
+
 class Composer(Protocol):
     """What makes the messages of claimed rows, and says how their answers are taken."""
 
     @property
     def job(self) -> Terms: ...
+
+    def origin(self, claimed: Claimed) -> Origin: ...
 
     def compose(self, claimed: Claimed, settings: Settings) -> Message:
         """Makes the same bytes in every attempt. Raises: Unfillable with the reason, for this recipient alone."""

@@ -35,6 +35,11 @@ class Claimed(NamedTuple):
     attempt_base: int = 0  # attempts before a person put it back: the cap and the waits count from there
     message_type: str | None = None  # of those outside campaigns, with their content
     content_id: int | None = None
+    # What the log says of it, of those outside campaigns; a campaign's are all alike (jobs.Line).
+    correlation_id: str = ""
+    dedupe_key: str = ""
+    trigger_source: str | None = None
+    event: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -97,7 +102,7 @@ WITH picked AS MATERIALIZED (
       FROM judged j
      WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
     RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status,
-              s.due_at, s.attempt_base, s.message_type, s.content_id
+              s.due_at, s.attempt_base, s.message_type, s.content_id, s.correlation_id, s.dedupe_key
 ){counted}, held AS (
     INSERT INTO claims (account_id, worker_id, campaign_id, send_ids)
     SELECT %(account_id)s::bigint, %(worker_id)s::bigint, {campaign_id}, array_agg(id)
@@ -110,7 +115,7 @@ SELECT json_build_array(
            (SELECT id FROM held),
            COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
                                               extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
-                                              attempt_base, message_type, content_id)
+                                              attempt_base, message_type, content_id{evidence})
                              ORDER BY due_at, id), '[]'))
   FROM moved
 """
@@ -142,6 +147,7 @@ CLAIM = _claim(
     age_cap_s="%(age_cap_s)s::float8",
     campaign_id="%(campaign_id)s::bigint",
     counted=_COUNTED,
+    evidence="",
 )
 # What belongs to no campaign, of one account and lane; its caps are its message type's.
 CLAIM_LANE = _claim(
@@ -159,6 +165,10 @@ CLAIM_LANE = _claim(
     " WHERE t.account_id = p.account_id AND t.name = p.message_type)",
     campaign_id="NULL::bigint",
     counted="",
+    evidence=""", correlation_id, dedupe_key, (SELECT t.source FROM triggers t
+                 WHERE t.account_id = %(account_id)s::bigint AND t.send_id = moved.id ORDER BY t.id LIMIT 1),
+             (SELECT t.event FROM triggers t
+               WHERE t.account_id = %(account_id)s::bigint AND t.send_id = moved.id ORDER BY t.id LIMIT 1)""",
 )
 
 RECORD = Statement(

@@ -45,13 +45,19 @@ class Job:
     in_doubt_policy: str
     attempt_cap: int
     age_cap_s: int
+    message_type: str
+    correlation_id: str
+    trigger_source: str
 
 
 def jobs(connection: Connection, account_id: int | None = None, provider: str = "smtp") -> list[Job]:
     """Gives the campaigns that are sending, of one account or of all, whose route begins with this provider."""
     rows = connection.execute(
         """
-        SELECT c.account_id, a.slug, c.id, c.list_id, l.name, c.version, t.in_doubt_policy, t.attempt_cap, t.age_cap_s
+        SELECT c.account_id, a.slug, c.id, c.list_id, l.name, c.version, t.in_doubt_policy, t.attempt_cap, t.age_cap_s,
+               t.name, COALESCE(c.correlation_id, ''),
+               COALESCE((SELECT g.source FROM triggers g WHERE g.account_id = c.account_id AND g.campaign_id = c.id
+                          ORDER BY g.id LIMIT 1), '')
           FROM campaigns c
           JOIN accounts a ON a.id = c.account_id
           JOIN lists l ON l.account_id = c.account_id AND l.id = c.list_id

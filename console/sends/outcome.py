@@ -6,6 +6,7 @@ proves holds whenever it comes. SQL is in report_store.py.
 
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
@@ -15,6 +16,8 @@ from console.providers.names import names_of, tagged_send_id
 from console.providers.reports import Bounce, Fact, Report
 from console.sends import report_store
 from console.sends.report_store import Sent
+
+log = structlog.get_logger(__name__)
 
 OPEN_FACTS = 500
 
@@ -60,6 +63,16 @@ def report(
     if not is_settled:
         report_store.leave_open(session, account_id, fact_id)
     is_suppressed = _suppress(session, account_id, send, told, provider=provider)
+    log.info(
+        "provider.report",
+        correlation_id=send.correlation_id,
+        account_id=account_id,
+        send_id=send.id,
+        message_id=send.message_id,
+        provider=provider,
+        fact=told.fact.value,
+        provider_id=told.provider_id,
+    )
     return Noted(is_new=True, send_id=send.id, is_settled=is_settled, is_suppressed=is_suppressed)
 
 

@@ -81,6 +81,7 @@ class Sent:
     id: int
     message_id: str
     email_lower: str
+    correlation_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,10 @@ class OpenFact:
 def find_send(session: Session, account_id: int, send_id: int) -> Sent | None:
     """Gives the send; None when the account has none with this number."""
     row = session.execute(
-        text("SELECT id, message_id, email_lower FROM sends WHERE account_id = :account_id AND id = :send_id"),
+        text(
+            "SELECT id, message_id, email_lower, correlation_id FROM sends"
+            " WHERE account_id = :account_id AND id = :send_id"
+        ),
         {"account_id": account_id, "send_id": send_id},
     ).one_or_none()
     return None if row is None else Sent(**row._mapping)

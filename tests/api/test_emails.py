@@ -69,7 +69,7 @@ def shop(engine: Engine) -> Shop:
 def test_a_new_message_is_202_and_stands_in_the_ledger(shop: Shop) -> None:
     answer = shop.hand_in(
         correlation_id="c-1", trigger_source="webhook", code_path="shop.paid", entities={"order_id": 1001, "x": 5.0},
-        metadata={"cart": "7"},
+        metadata={"cart": "7"}, event="order.paid",
     )  # fmt: skip
     made = answer.get_json()
     assert answer.status_code == 202
@@ -82,9 +82,11 @@ def test_a_new_message_is_202_and_stands_in_the_ledger(shop: Shop) -> None:
     assert shop.rows("SELECT id, email, status, lane, message_type, metadata->>'cart' FROM sends") == [
         (made["id"], "Rita@example.com", "queued", "normal", "receipt", "7")
     ]
-    assert shop.rows("SELECT source, code_path, correlation_id, request_id, decision, entities FROM triggers") == [
-        ("webhook", "shop.paid", "c-1", answer.headers["X-Request-ID"], "accepted", {"order_id": "1001", "x": "5"})
-    ]
+    columns = "source, code_path, event, correlation_id, request_id, decision, entities"
+    assert shop.rows(f"SELECT {columns} FROM triggers") == [
+        ("webhook", "shop.paid", "order.paid", "c-1", answer.headers["X-Request-ID"], "accepted",
+         {"order_id": "1001", "x": "5"})
+    ]  # fmt: skip
 
 
 def test_a_repeat_is_200_with_the_first_ones_id(shop: Shop) -> None:

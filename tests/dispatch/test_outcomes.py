@@ -11,7 +11,10 @@ from console.dispatch.work_store import Job
 from console.providers.base import Accepted, Answer, Deferred, NoAnswer, Refused, Reply, Untouched
 from console.sends.states import State
 
-JOB = Job(1, "acme", 7, 3, "News", 1, "hold", attempt_cap=3, age_cap_s=3600)
+JOB = Job(
+    1, "acme", 7, 3, "News", 1, "hold", attempt_cap=3, age_cap_s=3600, message_type="campaign", correlation_id="c1",
+    trigger_source="cron",
+)  # fmt: skip
 CLAIMED = Claimed(1, 7, 11, 5, "r@example.com", 9, 0, "<m@example.com>", datetime(2027, 1, 1, tzinfo=UTC), {})
 LATER = Reply("end", 451, "4.3.0", "451 4.3.0 later")
 
