@@ -12,6 +12,7 @@ from console.cli.root import cli, print_json
 from console.demo import bench as benches
 from console.demo import demo as demos
 from console.demo import drill as drills
+from console.demo.bench_urgent import MESSAGES
 from console.demo.place import own_place
 from console.demo.show import Show
 
@@ -76,19 +77,23 @@ def drill(
 @cli.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(benches.MEASURES)), metavar="[WHAT]...")
 @click.option("--recipients", type=click.IntRange(100, 10_000_000), help="Of each campaign; default: as promised.")
+@click.option("--messages", default=MESSAGES, show_default=True, type=click.IntRange(2, 100_000), help="Of urgent.")
 @click.option("--long", "is_long", is_flag=True, help="Campaigns as large as the promises say, up to 1,000,000.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document with all figures.")
-def bench(names: tuple[str, ...], recipients: int | None, is_long: bool, as_json: bool) -> None:
+def bench(names: tuple[str, ...], recipients: int | None, messages: int, is_long: bool, as_json: bool) -> None:
     """Measure how fast it is, against a reference taken in the same run.
 
-    WHAT is one or more of throughput, tenths, workers, pages, idle, build, api, fill; all of them when none is named.
-    In a PostgreSQL of its own in the data directory, with default settings. All but idle, build, api and fill need
-    smtp-sink and smtp-source of postfix, on the PATH or in SENDONCE_POSTFIX_DIR. Exits with 1 when a target is missed.
+    WHAT is one or more of throughput, tenths, workers, pages, idle, build, api, urgent, fill; all of them when none is
+    named. In a PostgreSQL of its own in the data directory, with default settings. throughput, tenths, workers and
+    pages need smtp-sink and smtp-source of postfix, on the PATH or in SENDONCE_POSTFIX_DIR. Exits with 1 when a target
+    is missed.
     """
     logs.set_up("text", level=logging.WARNING)
     show = Show(Console(stderr=as_json, highlight=False))
     chosen = list(names) or list(benches.MEASURES)
-    results = benches.run(show, chosen, environ=os.environ, recipients=recipients, is_long=is_long)
+    results = benches.run(
+        show, chosen, environ=os.environ, recipients=recipients, is_long=is_long, urgent_count=messages
+    )
     if as_json:
         print_json([result.document() for result in results])
     if not all(result.is_met for result in results):

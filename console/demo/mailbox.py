@@ -1,10 +1,11 @@
 """A local SMTP server that takes every message and writes down what really arrived. A process of its own.
 
-    python -m console.demo.mailbox --journal FILE [--port N] [--dot-delay-ms MS]
+    python -m console.demo.mailbox --journal FILE [--moments] [--port N] [--dot-delay-ms MS]
 
 It says its port on the first line of its output. Each accepted message is a line in the journal, `recipient TAB
-Message-ID`, written before the 250 is: a message whose 250 never reaches the worker still counts as accepted. Nothing
-here knows the ledger, so that the two can be held against each other (console/demo/verdict.py).
+Message-ID` (and with --moments `TAB moment`, by time.time()), written before the 250 is: a message whose 250 never
+reaches the worker still counts as accepted. Nothing here knows the ledger, so that the two can be held against each
+other (console/demo/verdict.py).
 
 Source: RFC 5321, RFC 2920. Measured on 2026-11-30 with smtp-source -s 16 -d, 4 kB, on two cores shared with it and with
 others: 4,000 to 5,500 messages/s; aiosmtpd, the usual choice, 1,600 without writing anything down.
@@ -16,6 +17,7 @@ import os
 import re
 import signal
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,12 +31,14 @@ _LONGEST_LINE = 4096
 class Journal:
     """The file of what arrived; a line is in the system's hands before anybody hears of it."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, *, has_moments: bool = False):
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._has_moments = has_moments
 
     def write(self, recipients: list[bytes], message_id: bytes) -> None:
         # One write for all recipients: readers never see half a message.
-        os.write(self._descriptor, b"".join(recipient + b"\t" + message_id + b"\n" for recipient in recipients))
+        end = b"\t%.6f\n" % time.time() if self._has_moments else b"\n"
+        os.write(self._descriptor, b"".join(recipient + b"\t" + message_id + end for recipient in recipients))
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -189,9 +193,10 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--journal", type=Path, required=True, help="the file that each accepted message is added to")
+    parser.add_argument("--moments", action="store_true", help="write down when each message was accepted, too")
     parser.add_argument("--dot-delay-ms", type=float, default=0.0, help="how long to wait before the dot's 250")
     given = parser.parse_args()
-    journal = Journal(given.journal)
+    journal = Journal(given.journal, has_moments=given.moments)
     try:
         asyncio.run(serve(host=given.host, port=given.port, journal=journal, dot_delay_s=given.dot_delay_ms / 1000))
     finally:

@@ -33,6 +33,10 @@ from console.errors import SendonceError
         ("api", {"p95_ms": 5.0, "errors": 1, "duplicates": 0, "rss_grown_mb": 0.0}, False),
         ("api", {"p95_ms": 5.0, "errors": 0, "duplicates": 1, "rss_grown_mb": 0.0}, False),
         ("api", {"p95_ms": 5.0, "errors": 0, "duplicates": 0, "rss_grown_mb": 20.1}, False),
+        ("urgent", {"p99_ms": 1000.0, "errors": 0, "loss": 0.1}, True),
+        ("urgent", {"p99_ms": 1000.1, "errors": 0, "loss": 0.0}, False),
+        ("urgent", {"p99_ms": 5.0, "errors": 1, "loss": 0.0}, False),
+        ("urgent", {"p99_ms": 5.0, "errors": 0, "loss": 0.11}, False),
     ],
 )
 def test_a_target_is_met_or_missed(name: str, figures: dict[str, float], is_met: bool) -> None:
@@ -110,3 +114,22 @@ def test_the_api_is_called_by_sixteen_clients_and_makes_each_message_once() -> N
     assert (result["errors"], result["duplicates"]) == (0, 0)
     assert result["rss_grown_mb"] <= 20
     assert result["p99_ms"] >= result["p95_ms"] >= result["p50_ms"] > 0
+
+
+def test_urgent_messages_are_timed_from_the_call_to_the_mailbox_beside_a_campaign() -> None:
+    """Small: the times mean nothing, but each message was taken by the API and has arrived."""
+    with tempfile.TemporaryDirectory(prefix="sendonce-bench-") as folder:
+        Path(folder).chmod(0o711)
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("SENDONCE_")}
+        done = subprocess.run(
+            sendonce("bench", "urgent", "--recipients", "1500", "--messages", "20", "--json"),
+            env=environ | {"SENDONCE_DATA_DIR": f"{folder}/data"},
+            capture_output=True, text=True, check=False, timeout=200,
+        )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    (result,) = json.loads(done.stdout)
+    assert (result["recipients"], result["messages"], result["errors"]) == (1500, 20, 0)
+    assert result["most_ms"] >= result["p99_ms"] >= result["p50_ms"] > 0
+    assert len(result["alone_runs_per_s"]) == 2
+    assert result["loss"] == pytest.approx(1 - result["campaign_per_s"] / result["alone_per_s"], abs=0.01)

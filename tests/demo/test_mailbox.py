@@ -49,6 +49,17 @@ def test_what_arrives_is_counted_by_recipient_and_message_id(tmp_path: Path) -> 
         assert at.tally() == {("a@example.com", "<1.a@example.com>"): 1, ("b@example.com", "<1.a@example.com>"): 2}
 
 
+def test_a_journal_with_moments_tells_when_each_message_was_accepted(tmp_path: Path) -> None:
+    with Children(tmp_path) as children:
+        at = open_post_office(children, environ=os.environ, has_moments=True)
+        with smtplib.SMTP("127.0.0.1", at.port) as client:
+            before = time.time()
+            client.sendmail("news@example.com", "A@example.com", LETTER)
+            after = time.time()
+        assert before - 0.001 <= at.moments()["a@example.com"] <= after + 0.001
+        assert at.tally() == {("a@example.com", "<1.a@example.com>"): 1}
+
+
 def test_a_message_is_counted_before_its_answer_is_written(tmp_path: Path) -> None:
     with post_office(tmp_path, dot_delay_ms=60_000) as at, line_to(at) as line:
         line.sendall(b"EHLO x\r\nMAIL FROM:<n@example.com>\r\nRCPT TO:<a@example.com>\r\nDATA\r\n")
