@@ -106,7 +106,9 @@ def scene(engine: Engine, database_url: str, tmp_path: Path) -> Iterator[Scene]:
         office = visit.office(engine)
         secrets = Secrets({"smtp password": password, "secret key": _planted("key"), "database": _planted("database")})
         parts = urlsplit(database_url)
-        url = parts._replace(netloc=f"postgres:{secrets.texts['database']}@{parts.hostname}:{parts.port}").geturl()
+        # The embedded server's URL names no host: its socket stands in the query.
+        where = parts.netloc.rpartition("@")[2]
+        url = parts._replace(netloc=f"postgres:{secrets.texts['database']}@{where}").geturl()
         stage = Stage(engine, office.account_id, office.users["mia"], office.users["abe"], office.list_id, SETTINGS)
         at = house(
             engine, url, tmp_path, smtp_url=sink.url, stage=stage, LOG_FORMAT="json",

@@ -133,7 +133,7 @@ def test_an_outage_holds_all_rows_and_they_go_when_it_is_over(
         ask(at, 5)
         with at.sending():
             at.wait_until(lambda: broken(at))
-            assert set(at.rows("status", "attempt_no").values()) == {("queued", 0)}
+            at.wait_until(lambda: set(at.rows("status", "attempt_no").values()) == {("queued", 0)})
             vendor.answers_all = None
             at.wait_until(lambda: is_through(at), timeout_s=30)
         assert set(at.rows("status", "attempt_no").values()) == {("sent", 1)}
