@@ -90,6 +90,15 @@ class Shop:
         assert answer.json is not None
         return answer.json["id"]
 
+    def post_with(self, made: Made, body: dict[str, Any], headers: dict[str, str]) -> None:
+        """Posts a body with headers of its own."""
+        answer = event(self.office.app, made, body, headers=headers)
+        assert answer.status_code == 200, answer.get_data(as_text=True)
+
+    def endpoint(self, name: str, **wanted: Any) -> Made:
+        """A further endpoint, as make.endpoint."""
+        return endpoint(self.office, name=name, **wanted)
+
     def read(self) -> int:
         """Reads all that waits, as the scheduler does."""
         return read_events(self.engine, SETTINGS)

@@ -127,6 +127,8 @@ class Event(Base):
         # The same event, or the same body, elsewhere: a subscription too many.
         Index(None, "account_id", "event_id"),
         Index(None, "account_id", "body_sha256", "received_at"),
+        # From a trigger to the event that it comes from.
+        Index("inbox_events_correlation_idx", "account_id", "correlation_id"),
         # Bodies to be forgotten.
         Index("inbox_events_kept_idx", "received_at", postgresql_where=text("body IS NOT NULL")),
         {"comment": "Events as they came: stored before anything else, one row for each id that an endpoint is sent."},

@@ -142,6 +142,8 @@ class Send(Base):
             "id",
             postgresql_where=text("is_queued AND campaign_id IS NULL"),
         ),
+        # A campaign's Message-IDs name their campaign, along whose sends they are found.
+        Index("sends_message_id_idx", "account_id", "message_id", postgresql_where=text("campaign_id IS NULL")),
         # What waits for a person, of all campaigns, by why it does.
         Index(
             "sends_unsettled_idx",
