@@ -15,6 +15,7 @@ from console.db import make_engine
 from console.errors import ConfigError
 from console.inbox.receive_views import receive
 from console.inbox.report_views import inbox, reports
+from console.incidents.views import incidents
 from console.paths import STATIC, TEMPLATES
 from console.providers.views import providers
 from console.sends import type_views
@@ -54,8 +55,8 @@ def create_app(settings: Settings, engine: Engine | str | None = None) -> Flask:
     proxies.init_app(app, trusted_count=settings.trusted_proxies)
     headers.init_app(app, is_https=settings.is_https)
     csrf = CSRFProtect(app)
-    areas = (today, accounts, step_views.campaigns, type_views.sends, audience, inbox, providers, api_views.api)
-    for blueprint in (*areas, health):
+    areas = (today, accounts, step_views.campaigns, type_views.sends, audience, inbox, incidents, providers)
+    for blueprint in (*areas, api_views.api, health):
         app.register_blueprint(blueprint)
     # People leave a list without an account, a session or cookies (RFC 8058, 3.2).
     csrf.exempt(audience)

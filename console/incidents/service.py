@@ -17,6 +17,7 @@ from console.content.header import Headers
 from console.content.source import Recipient, Source
 from console.errors import InvalidInput, NotFound, SendonceError
 from console.incidents import store, timeline, words
+from console.incidents.comparing import Copy
 from console.incidents.evidence import Enqueued, Evidence
 from console.incidents.findings import Verdict
 from console.incidents.timeline import Answers, Event
@@ -29,17 +30,6 @@ BACK = timedelta(days=1)
 WINDOW_LIMIT = timedelta(days=92)
 ID_CHARACTERS = 500
 _CAMPAIGNS_MESSAGE_ID = re.compile(r"<[0-9a-f]{32}\.([0-9a-f]{1,15})@[^>]+>")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
-    """One message as it is compared side by side with others."""
-
-    send: Enqueued
-    enqueued_at: datetime
-    accepted_at: list[datetime]
-    doubt_count: int
-    entities: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
