@@ -2,20 +2,25 @@
 
 Trouble to connect says nothing about a message, so it burns no attempt: claims pause, rows wait queued, and one worker
 after a while tries again. The database's row is what all processes and the screens see.
+
+A provider that takes messages and answers none of them puts each in doubt. After UNANSWERED_LIMIT of them in a row it
+counts as away, too, and is on probation then: one message at a time, until one is answered.
 """
 
 import threading
+from typing import assert_never
 
 from psycopg import Connection
 
 from console.dispatch import store
 from console.dispatch.timing import breaker_wait
-from console.providers.base import Trouble
+from console.providers.base import Accepted, Answer, Deferred, NoAnswer, Refused, Trouble, Untouched
 
 # An open breaker's row is read again this often: another process may have found the provider well.
 LOOK_EVERY_S = 1.0
 # How long one try may take before another worker may have its turn.
 TRY_HOLD_S = 35.0
+UNANSWERED_LIMIT = 10
 
 
 class Gate:
@@ -28,6 +33,32 @@ class Gate:
         self._failure_count = 0
         self._look_at = 0.0
         self._is_known = False
+        self._unanswered_count = 0
+
+    @property
+    def is_on_probation(self) -> bool:
+        """Whether the provider has yet to answer a message again, before it gets several at once."""
+        return self._unanswered_count >= UNANSWERED_LIMIT
+
+    def hear(self, answer: Answer, *, was_marked: bool) -> Trouble | None:
+        """Takes in what became of a message; gives trouble when too many in a row were handed over and not answered."""
+        with self._lock:
+            match answer:
+                case NoAnswer(reply):
+                    # On probation already: the one that was tried has met the same, so there is no hurry.
+                    is_lasting = self.is_on_probation
+                    self._unanswered_count += 1
+                    if self.is_on_probation:
+                        reason = f"{self._unanswered_count} messages in a row were handed over and not answered"
+                        return Trouble(f"{reason}; last: {reply.text}", is_lasting=is_lasting)
+                case Accepted() | Deferred() | Refused():
+                    if was_marked:
+                        self._unanswered_count = 0
+                case Untouched():
+                    pass
+                case never:
+                    assert_never(never)
+        return None
 
     @property
     def is_open(self) -> bool:
@@ -65,4 +96,7 @@ class Gate:
         with self._lock:
             if self._is_open:
                 store.close_breaker(connection, self._name)
-            self._is_open, self._failure_count = False, 0
+            self._is_open = False
+            # A connection is no proof that messages are answered: the next wait goes on from the last one.
+            if not self.is_on_probation:
+                self._failure_count = 0

@@ -160,13 +160,17 @@ class Pump(threading.Thread):
             self._waiting.append(Delivery(claimed, composer, now + wait_s + place * interval_s))
 
     def _begin_waiting(self, now: float) -> None:
-        while self._waiting and self._waiting[0].not_before <= now and not self._is_stopping.is_set():
+        while self._may_begin(now):
             channel = self._connections.take_free()
             if channel is None:
                 if not self._gate.is_open:
                     self._connections.open_to(len(self._busy) + len(self._waiting), now)
                 return
             self._begin(channel, self._waiting.popleft(), now)
+
+    def _may_begin(self, now: float) -> bool:
+        is_due = bool(self._waiting) and self._waiting[0].not_before <= now
+        return is_due and not (self._is_stopping.is_set() or (self._busy and self._gate.is_on_probation))
 
     def _begin(self, channel: Channel, delivery: Delivery, now: float) -> None:
         message = self._composed(delivery, now)
@@ -204,12 +208,7 @@ class Pump(threading.Thread):
 
     def _hand_over(self, channel: Channel, now: float) -> None:
         """Sends the terminator, and behind it the commands of the next message."""
-        if (
-            channel.can_follow
-            and self._waiting
-            and self._waiting[0].not_before <= now
-            and not self._is_stopping.is_set()
-        ):
+        if channel.can_follow and self._may_begin(now):
             delivery = self._waiting.popleft()
             message = self._composed(delivery, now)
             if message is not None:
@@ -237,6 +236,7 @@ class Pump(threading.Thread):
         self._conclude(delivery, answer, now)
 
     def _conclude(self, delivery: Delivery, answer: Answer, now: float) -> None:
+        self._refusal = self._gate.hear(answer, was_marked=delivery.was_marked) or self._refusal
         outcome = outcome_of(
             answer,
             delivery.claimed,

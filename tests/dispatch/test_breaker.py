@@ -1,5 +1,6 @@
 """The provider's circuit breaker, with a real worker: trouble to connect burns no attempts and is counted once."""
 
+from collections import Counter
 from pathlib import Path
 
 import psycopg
@@ -49,3 +50,24 @@ def test_a_server_that_asks_for_a_sign_in_pauses_the_provider_and_burns_nothing(
         assert {each.recipient for each in sink.accepted} == set(EMAILS)
         with psycopg.connect(database_url) as connection:
             assert connection.execute("SELECT count(*) FROM attempts WHERE outcome <> 'accepted'").fetchone() == (0,)
+
+
+def test_a_server_that_answers_no_message_is_left_alone_and_most_of_the_campaign_is_not_in_doubt(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    """It drops the line after each dot: ten in a row and those under way are in doubt, then one with each try."""
+    emails = [f"d{number:03d}@example.com" for number in range(150)]
+    with Sink(Rule(stage="DOT", then="close")) as sink:
+        at = house(engine, database_url, tmp_path, emails=emails, smtp_url=sink.url)
+        campaign_id = at.stage.approved()
+        with at.sending(CONNECTIONS="4"):
+            at.wait_until(lambda: _state(database_url)[1] >= 2)
+            assert "in a row were handed over and not answered; last: " in _state(database_url)[2]
+            at.wait_until(lambda: "sending" not in at.statuses().values())
+            # The second failure's wait is ten seconds: nothing is under way when the server is well again.
+            sink.script.clear()
+            doubtful = [email for email, status in at.statuses().items() if status == "in_doubt"]
+            assert 10 <= len(doubtful) <= 10 + 2 * 4 + 2
+            at.wait_until_sent(campaign_id, timeout_s=60)
+        assert Counter(at.statuses().values()) == {"sent": 150 - len(doubtful), "in_doubt": len(doubtful)}
+        assert Counter(each.recipient for each in sink.datas) == dict.fromkeys(emails, 1)
