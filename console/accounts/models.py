@@ -54,6 +54,9 @@ class User(Base):
     is_active: Mapped[bool] = mapped_column(server_default=text("true"), comment="Whether the person may sign in.")
     created_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When the person was added.")
     signed_in_at: Mapped[datetime | None] = mapped_column(comment="The last sign-in; empty before the first.")
+    session_version: Mapped[int] = mapped_column(
+        server_default=text("0"), comment="Grows with each sign-out, which ends the sessions begun before."
+    )
 
 
 class AuditEntry(Base):

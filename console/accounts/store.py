@@ -100,6 +100,15 @@ def note_sign_in(session: Session, account_id: int, *, user_id: int, password_ha
     )
 
 
+def end_sessions(session: Session, account_id: int, *, user_id: int) -> None:
+    """Ends all sessions that the person has, in whatever browser."""
+    session.execute(
+        update(User)
+        .where(User.account_id == account_id, User.id == user_id)
+        .values(session_version=User.session_version + 1)
+    )
+
+
 def record(
     session: Session,
     account_id: int,

@@ -10,7 +10,7 @@ from console.accounts.forms import EMAIL_CHARS_LIMIT, SLUG_CHARS_LIMIT, SignInFo
 from console.accounts.models import User
 from console.web.database import transaction
 from console.web.forms import trimmed
-from console.web.guards import Person, begin_session, public, safe_next
+from console.web.guards import Person, begin_session, person, public, safe_next
 from console.web.pages import page
 
 accounts = Blueprint("accounts", __name__, url_prefix="/accounts")
@@ -46,10 +46,14 @@ def sign_in():
 @accounts.post("/sign-out")
 @public
 def sign_out():
-    """Takes the session out of this browser; a copy of its cookie ends with its age or a new password."""
+    """Ends all sessions of the person, so that a copy of this one's cookie is worth nothing, here or elsewhere."""
+    if current_user.is_authenticated:
+        someone = person()
+        with transaction() as work:
+            store.end_sessions(work, someone.account_id, user_id=someone.user_id)
     logout_user()
     session.clear()
-    flash("You have signed out.")
+    flash("You have signed out, in all browsers.")
     return redirect(url_for("accounts.sign_in"), code=303)
 
 
@@ -64,7 +68,7 @@ def sign_in_person() -> str:
 
 
 def load_person(account_id: int, user_id: int, seal: str) -> Person | None:
-    """Gives the person of a session; None when the user is gone, inactive, or has a new password."""
+    """Gives the person of a session; None when the user is gone, inactive, has signed out, or has a new password."""
     with transaction() as work:
         user = store.user_by_id(work, account_id, user_id)
         if user is None or not user.is_active or _seal(user) != seal:
@@ -95,7 +99,7 @@ def _person(user: User, *, account_name: str) -> Person:
 
 
 def _seal(user: User) -> str:
-    return hashlib.sha256(user.password_hash.encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{user.password_hash}/{user.session_version}".encode()).hexdigest()[:16]
 
 
 def _only_account() -> str | None:

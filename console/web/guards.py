@@ -36,7 +36,7 @@ class Person(UserMixin):
     email: str
     roles: frozenset[str]
     account_name: str
-    seal: str  # changes with the password, so that a new password ends the old sessions
+    seal: str  # changes with the password and with a sign-out, which end the old sessions
 
     def get_id(self) -> str:
         return f"{self.account_id}:{self.user_id}:{self.seal}"
