@@ -5,7 +5,7 @@ from flask_wtf import CSRFProtect
 from htmx_flask import Htmx
 from sqlalchemy import Engine
 
-from console.accounts.key_views import accounts
+from console.accounts.audit_views import accounts
 from console.accounts.views import load_person, sign_in_person
 from console.api import views as api_views
 from console.audience.views import audience

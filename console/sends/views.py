@@ -3,6 +3,7 @@
 from flask import Blueprint, request
 from sqlalchemy.orm import Session
 
+from console.accounts import store as accounts
 from console.audience.address import parse
 from console.errors import InvalidInput
 from console.sends import search_store, settle_store, trigger_store
@@ -14,6 +15,9 @@ from console.web.pages import page
 
 sends = Blueprint("sends", __name__, url_prefix="/sends")
 
+# As much as the search box takes.
+RECIPIENT_CHARS_LIMIT = 320
+
 
 @sends.get("/")
 def index():
@@ -22,6 +26,8 @@ def index():
     after = request.args.get("after")
     with transaction() as session:
         kind, found = _search(session, typed, kind=request.args.get("by"), after=after)
+        if kind != "newest" and not after:
+            _note_look_up(session, typed, kind=kind, found=found)
     return page("sends/index", typed=typed, kind=kind, found=found, words=WORDS, is_first=not after)
 
 
@@ -82,6 +88,18 @@ def _search(session: Session, typed: str, *, kind: str | None, after: str | None
         if found.rows:
             return name, found
     return "part", part()
+
+
+def _note_look_up(session: Session, typed: str, *, kind: str, found: Found) -> None:
+    """Writes down who looked for whom: what stands in these lists is about people."""
+    accounts.record(
+        session,
+        account_id(),
+        user_id=person().user_id,
+        action="send.search",
+        object_id=search_store.search_text(typed)[:RECIPIENT_CHARS_LIMIT],
+        details={"by": kind, "from": request.remote_addr, "has_hits": bool(found.rows)},
+    )
 
 
 def _address(text: str) -> str:
