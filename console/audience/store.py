@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from console.audience.models import ListMember, MailingList, Subscriber, Suppression
 from console.errors import NotFound
+
+# Suppressions that somebody else than the recipient may take away again.
+OTHERS_KINDS = ("manual", "bounced")
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,8 @@ def suppress(
 ) -> bool:
     """Stops mail to an address: all of the account's, or (with list_id) that of one list.
 
-    An older suppression of the same reach stays as it is: the first cause and time are the ones that count.
+    An older suppression of the same reach stays as it is: the first cause and time are the ones that count. Only a
+    complaint takes the place of what others may take away again.
 
     Gives: whether there was none yet.
     """
@@ -154,7 +158,19 @@ def suppress(
         .on_conflict_do_nothing()
         .returning(Suppression.id)
     )
-    return session.execute(statement).one_or_none() is not None
+    is_new = session.execute(statement).one_or_none() is not None
+    if not is_new and kind == "complained":
+        session.execute(
+            update(Suppression)
+            .where(
+                Suppression.account_id == account_id,
+                Suppression.email_lower == email_lower,
+                Suppression.list_id.is_not_distinct_from(list_id),
+                Suppression.kind.in_(OTHERS_KINDS),
+            )
+            .values(kind=kind, reason=reason, send_id=send_id)
+        )
+    return is_new
 
 
 def lift(session: Session, account_id: int, *, email_lower: str, list_id: int, kind: str) -> Suppression | None:
@@ -202,7 +218,7 @@ def remove_suppression(session: Session, account_id: int, suppression_id: int) -
         .where(
             Suppression.account_id == account_id,
             Suppression.id == suppression_id,
-            Suppression.kind.in_(("manual", "bounced")),
+            Suppression.kind.in_(OTHERS_KINDS),
         )
         .returning(Suppression)
     )

@@ -103,6 +103,39 @@ def test_an_urgent_message_is_sent_at_once_while_a_campaign_waits_on_every_conne
             assert waited_s < 2.5
 
 
+def test_a_pause_of_the_campaign_is_none_of_the_urgent_lane_and_a_flow_of_that_is_none_of_the_campaign(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    """C73: urgent messages go on while the campaign is paused, and the campaign goes on among urgent messages."""
+    emails = [f"c{number}@example.com" for number in range(60)]
+    with Sink(Rule(stage="DOT", wait_s=0.1)) as sink:
+        at = _house(engine, database_url, tmp_path, sink, emails)
+        campaign_id = at.stage.built()
+        with at.sending(CONNECTIONS="1"):
+            for number in range(10):
+                _accept(at, number)
+                before = len(sink.accepted)
+                sink.wait_for(lambda _, before=before: len(sink.accepted) > before)
+            at.wait_until(lambda: any(each.recipient.startswith("c") for each in sink.accepted))
+            at.wait_until(lambda: len(_urgent(sink)) == 10)
+            at.stage.do("pause", campaign_id)
+            at.wait_until(lambda: "sending" not in at.rows("status", campaign_id=campaign_id).values())
+            waiting = list(at.rows("status", campaign_id=campaign_id).values()).count("queued")
+            assert waiting > 0
+            _accept(at, 10)
+            at.wait_until(lambda: len(_urgent(sink)) == 11)
+            assert list(at.rows("status", campaign_id=campaign_id).values()).count("queued") == waiting
+            at.stage.do("resume", campaign_id)
+            at.wait_until_sent(campaign_id, timeout_s=60)
+        assert Counter(each.recipient for each in sink.accepted) == dict.fromkeys(
+            [*emails, *(f"u{number}@example.com" for number in range(11))], 1
+        )
+
+
+def _urgent(sink: Sink) -> list[str]:
+    return [each.recipient for each in sink.accepted if each.recipient.startswith("u")]
+
+
 def test_a_retry_stays_byte_for_byte_and_ends_at_the_types_cap(
     engine: Engine, database_url: str, tmp_path: Path
 ) -> None:

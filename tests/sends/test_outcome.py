@@ -3,6 +3,7 @@
 import itertools
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import make
 import pytest
@@ -153,6 +154,23 @@ def test_any_order_leads_to_the_same(stage: Stage, order: tuple[Fact, ...]) -> N
     assert state(stage, made) == "sent"
     assert {row[1] for row in facts(stage)} == {"accepted", "delivered", "complained"}
     assert suppressions(stage) == [("rita@example.com", "complained", made)]
+
+
+def test_the_worst_report_counts_in_each_of_all_orders(stage: Stage) -> None:
+    """C55: deferred, delivered, bounced and complained about; a complaint ranks first, as nobody can take it away."""
+    begun_at = datetime(2027, 3, 1, 10, 0, tzinfo=UTC)
+    told = [(Fact.DEFERRED, 1), (Fact.DELIVERED, 5), (Fact.BOUNCED, 120), (Fact.COMPLAINED, 3600)]
+    for number, order in enumerate(itertools.permutations(told)):
+        email = f"hugo{number}@example.com"
+        made = send(stage, "in_doubt", attempt_no=1, email=email)
+        for fact, after_s in order:
+            bounce = Bounce.HARD if fact is Fact.BOUNCED else None
+            tell(stage, made, fact, bounce=bounce, email=email, happened_at=begun_at + timedelta(seconds=after_s))
+        assert state(stage, made) == "sent"
+        assert suppressions(stage)[number:] == [(email, "complained", made)], order
+        with transaction(stage.engine) as session:
+            shown = report_store.facts_of(session, stage.account_id, made)
+        assert [each.fact for each in shown] == [fact.value for fact, _ in told], order
 
 
 @pytest.mark.parametrize("status", ["in_doubt", "queued", "dead"])
