@@ -23,7 +23,7 @@ from console.campaigns.ticks import build_audiences, cancel_rest, finish_done, s
 from console.config import Settings
 from console.db import transaction
 from console.dispatch.recovery import reap
-from console.inbox.ticks import forget_bodies, read_events, read_reports
+from console.inbox.ticks import forget_bodies, read_bounces, read_events, read_reports, visit_mailboxes
 
 log = structlog.get_logger(__name__)
 
@@ -52,6 +52,8 @@ def ticks(settings: Settings) -> tuple[Tick, ...]:
         Tick("campaigns.cancel_rest", settings.tick_s, cancel_rest),
         Tick("inbox.read_events", min(settings.tick_s, INBOX_TICK_S), read_events),
         Tick("inbox.read_reports", min(settings.tick_s, INBOX_TICK_S), read_reports),
+        Tick("inbox.visit_mailboxes", settings.tick_s, visit_mailboxes),
+        Tick("inbox.read_bounces", settings.tick_s, read_bounces),
         Tick("inbox.forget_bodies", FORGET_TICK_S, forget_bodies),
         Tick("dispatch.reap", settings.heartbeat_s, reap),
     )

@@ -10,6 +10,7 @@ import click
 
 from console.cli import (
     accounts,
+    bounces,
     campaigns,
     database,
     demo,
@@ -28,6 +29,7 @@ from console.errors import InvalidInput, SendonceError
 
 __all__ = [
     "accounts",
+    "bounces",
     "campaigns",
     "cli",
     "database",

@@ -20,7 +20,7 @@ class Endpoint(Base):
         UniqueConstraint("account_id", "name"),
         CheckConstraint("scheme IN ('none','standard_webhooks','hmac_sha256','basic')", name="scheme"),
         CheckConstraint("signature_encoding IN ('hex','base64')", name="signature_encoding"),
-        CheckConstraint("reader IN ('rules','reports')", name="reader"),
+        CheckConstraint("reader IN ('rules','reports','bounces')", name="reader"),
         CheckConstraint("scheme = 'none' OR cardinality(sealed_secrets) > 0", name="secrets"),
         {"comment": "Addresses that applications send events to, and how it is known that an event is theirs."},
     )
@@ -31,7 +31,8 @@ class Endpoint(Base):
     # The one key without an account in front: the token is what an account is found by.
     token_hash: Mapped[str] = mapped_column(unique=True, comment="SHA-256, in hex, of the address's secret part.")
     reader: Mapped[str] = mapped_column(
-        server_default=text("'rules'"), comment="Who reads its events: rules, or reports (of a provider)."
+        server_default=text("'rules'"),
+        comment="Who reads its events: rules, reports (of a provider), or bounces (a mailbox).",
     )
     is_active: Mapped[bool] = mapped_column(
         server_default=text("true"), comment="Whether it takes events; else its address is as unknown as a wrong one."
@@ -177,7 +178,7 @@ class Queued(Base):
 
     account_id: Mapped[int] = mapped_column(primary_key=True, comment="The owner.")
     event_id: Mapped[int] = mapped_column(primary_key=True, comment="The event's number.")
-    reader: Mapped[str] = mapped_column(comment="Who reads it: rules or reports.")
+    reader: Mapped[str] = mapped_column(comment="Who reads it: rules, reports or bounces.")
     due_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="Not to be read before.")
 
 
@@ -258,3 +259,30 @@ class Notice(Base):
     found_at: Mapped[datetime] = mapped_column(server_default=func.now(), comment="When it was noticed.")
     closed_at: Mapped[datetime | None] = mapped_column(comment="When a person closed it; empty: open.")
     closed_by: Mapped[int | None] = mapped_column(comment="Who closed it.")
+
+
+class BounceMailbox(Base):
+    """The mailbox that an account's bounces come back to."""
+
+    __tablename__ = "bounce_mailboxes"
+    __table_args__ = (
+        ForeignKeyConstraint(["account_id", "endpoint_id"], ["inbox_endpoints.account_id", "inbox_endpoints.id"]),
+        Index(None, "next_visit_at"),
+        {"comment": "Mailboxes that bounces come back to, one an account, and how far each is read."},
+    )
+
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), primary_key=True, comment="The owner.")
+    endpoint_id: Mapped[int] = mapped_column(comment="Under which its mails are stored (inbox_events).")
+    url: Mapped[str] = mapped_column(comment="imaps:// or imap://USER@HOST:PORT/FOLDER, without the password.")
+    sealed_password: Mapped[str] = mapped_column(comment="The password, sealed (console/secrets.py).")
+    uid_validity: Mapped[int] = mapped_column(
+        server_default=text("0"), comment="The server's UIDVALIDITY that last_uid belongs to; 0 before the first visit."
+    )
+    last_uid: Mapped[int] = mapped_column(server_default=text("0"), comment="The UID of the last mail that is stored.")
+    next_visit_at: Mapped[datetime] = mapped_column(
+        server_default=func.now(), comment="Not to be visited before; whoever visits it moves it on first."
+    )
+    visited_at: Mapped[datetime | None] = mapped_column(comment="When a visit last came to its end, whatever that was.")
+    error: Mapped[str] = mapped_column(
+        server_default=text("''"), comment="What stood in the way at the last visit; empty: nothing."
+    )

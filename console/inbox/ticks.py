@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from console.config import Settings
 from console.db import transaction
-from console.inbox import event_store, queue_store, reading, report_reading
+from console.inbox import bounce_reading, event_store, mailboxes, queue_store, reading, report_reading
 from console.inbox.queue_store import Outcome, Taken
 from console.logs import correlated
 from console.sends import outcome
@@ -43,6 +43,19 @@ def read_reports(engine: Engine, settings: Settings) -> int:
         if not read_next(engine, reader="reports", read=report_reading.read_event):
             return settled_count + done_count
     return settled_count + EVENTS
+
+
+def visit_mailboxes(engine: Engine, settings: Settings) -> int:
+    """Fetches new mails from the bounce mailbox that is due; gives how many mailboxes that was: 1 or 0."""
+    return int(mailboxes.visit_next(engine, settings))
+
+
+def read_bounces(engine: Engine, settings: Settings) -> int:
+    """Reads what mail servers report by mail; gives how many mails it was done with."""
+    for done_count in range(EVENTS):
+        if not read_next(engine, reader=bounce_reading.READER, read=bounce_reading.read_event):
+            return done_count
+    return EVENTS
 
 
 def read_next(engine: Engine, *, reader: str = "rules", read: Read = reading.read_event) -> bool:

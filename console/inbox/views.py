@@ -5,7 +5,7 @@ import json
 from flask import Blueprint, flash, request, url_for
 
 from console.errors import InvalidInput
-from console.inbox import endpoint_store, event_store, paths, reading
+from console.inbox import endpoint_store, event_store, mailbox_store, paths, reading
 from console.inbox.event_store import COUNT_LIMIT, STATUSES, EventDetail
 from console.inbox.words import DECISIONS, EVENT_WORDS, ID_SOURCES, NOTICES
 from console.web.database import transaction
@@ -21,11 +21,12 @@ SHOWN_CHARACTERS = 100_000
 @inbox.get("/")
 @role("operator", "support")
 def index():
-    """Lists applications' events, or providers' reports, newest first, of one endpoint or in one state when asked."""
+    """Lists applications' events, providers' reports or bounces, newest first, of one endpoint or state when asked."""
     status = request.args.get("status") or None
     if status is not None and status not in STATUSES:
         raise InvalidInput(f"{status[:40]!r} is no state of an event. Choose one from the list.", field="status")
-    reader = "reports" if request.args.get("reports") else "rules"
+    asked = request.args.get("reports") or ""
+    reader = "bounces" if asked == "bounces" else "reports" if asked else "rules"
     endpoint_id, before = asked_number("of"), asked_number("before")
     with transaction() as session:
         rows = event_store.page(
@@ -40,11 +41,13 @@ def index():
         endpoints = endpoint_store.endpoints(session, account_id())
         counts = event_store.counts(session, account_id(), reader=reader)
         notices = event_store.notices(session, account_id())
+        mailbox = mailbox_store.mailbox_of(session, account_id()) if reader == "bounces" else None
     return page(
         "inbox/index",
         shown=cut(rows, limit=PAGE_ROWS, cursor=lambda row: row.id),
         chosen=status,
-        reports=1 if reader == "reports" else None,
+        reports={"reports": 1, "bounces": "bounces"}.get(reader),
+        mailbox=mailbox,
         endpoint_id=endpoint_id,
         endpoints=endpoints,
         counts=counts,

@@ -4,6 +4,7 @@ Reports come twice, in any order, and before the provider's own answer was recor
 proves holds whenever it comes. SQL is in report_store.py.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import structlog
@@ -45,7 +46,7 @@ def report(
 
     Takes: provider, its name in the account; event_key, one for each fact that the provider reports.
     """
-    send = _send_of(session, account_id, told)
+    send = send_of(session, account_id, told.tag)
     fact_id = report_store.insert_fact(
         session,
         account_id,
@@ -76,6 +77,25 @@ def report(
     return Noted(is_new=True, send_id=send.id, is_settled=is_settled, is_suppressed=is_suppressed)
 
 
+def send_of(session: Session, account_id: int, tag: str) -> Sent | None:
+    """Gives the send whose tag it is: the whole tag, which nobody else can make up from a number."""
+    send_id = tagged_send_id(tag)
+    if send_id is None or send_id >= 2**63:
+        return None
+    send = report_store.find_send(session, account_id, send_id)
+    if send is None or names_of(account_id, send.id, send.message_id).tag != tag:
+        return None
+    return send
+
+
+def tag_of_message(session: Session, account_id: int, *, message_id: str, addresses: Collection[str]) -> str:
+    """Gives the tag of the send with this Message-ID to one of these addresses; empty when there is none."""
+    if not message_id or not addresses:
+        return ""
+    send = report_store.find_message(session, account_id, message_id=message_id, emails=addresses)
+    return "" if send is None else names_of(account_id, send.id, send.message_id).tag
+
+
 def settle_reported(engine: Engine) -> int:
     """Settles sends whose report came while they were on their way, and that are in doubt now; gives how many facts.
 
@@ -94,17 +114,6 @@ def settle_reported(engine: Engine) -> int:
             )
             report_store.close(session, each.account_id, each.id)
     return len(facts)
-
-
-def _send_of(session: Session, account_id: int, told: Report) -> Sent | None:
-    """Gives the send whose tag it is: the whole tag, which nobody else can make up from a number."""
-    send_id = tagged_send_id(told.tag)
-    if send_id is None or send_id >= 2**63:
-        return None
-    send = report_store.find_send(session, account_id, send_id)
-    if send is None or names_of(account_id, send.id, send.message_id).tag != told.tag:
-        return None
-    return send
 
 
 def _settle(session: Session, account_id: int, send_id: int, *, provider: str, fact: Fact, provider_id: str) -> bool:

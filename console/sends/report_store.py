@@ -3,6 +3,7 @@
 The states in these statements are literals out of sends/states.py, held by tests/sends/test_states.py.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -104,6 +105,19 @@ def find_send(session: Session, account_id: int, send_id: int) -> Sent | None:
             " WHERE account_id = :account_id AND id = :send_id"
         ),
         {"account_id": account_id, "send_id": send_id},
+    ).one_or_none()
+    return None if row is None else Sent(**row._mapping)
+
+
+def find_message(session: Session, account_id: int, *, message_id: str, emails: Collection[str]) -> Sent | None:
+    """Gives the send with this Message-ID to one of these addresses (in lower case), by the index of the latter."""
+    row = session.execute(
+        text(
+            "SELECT id, message_id, email_lower, correlation_id FROM sends"
+            " WHERE account_id = :account_id AND email_lower = ANY(:emails) AND message_id = :message_id"
+            " ORDER BY id LIMIT 1"
+        ),
+        {"account_id": account_id, "emails": sorted(emails), "message_id": message_id},
     ).one_or_none()
     return None if row is None else Sent(**row._mapping)
 

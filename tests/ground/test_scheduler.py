@@ -63,7 +63,9 @@ def test_the_table_names_each_tick_once(settings: Settings) -> None:
         "dispatch.reap",
         "inbox.forget_bodies",
         "inbox.read_events",
+        "inbox.read_bounces",
         "inbox.read_reports",
+        "inbox.visit_mailboxes",
     }
     assert len({tick.name for tick in table}) == len(table)
 
