@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0010"
-down_revision = "0009"
+revision = "0012"
+down_revision = "0011"
 
 _WORDS = {
     "inbox_endpoints": "Who reads its events: rules, or reports (of a provider).",
