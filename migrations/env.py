@@ -10,7 +10,8 @@ import console.content.models
 import console.dispatch.models
 import console.inbox.models
 import console.providers.models
-import console.sends.models  # noqa: F401 - each import declares its tables
+import console.sends.models
+import console.sends.settle_models  # noqa: F401 - each import declares its tables
 from console.db import Base
 
 

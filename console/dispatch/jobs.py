@@ -41,6 +41,7 @@ class Line:
     job: Job
     compiled: Compiled
     headers: Headers
+    provider: str  # its name in routes
     is_named: bool = False  # whether the provider finds messages again by names of ours
     after: Position = recorder.QUEUE_START
     swept_at: float = 0.0
@@ -56,6 +57,9 @@ class Line:
             campaign_id=self.job.campaign_id,
             list_id=self.job.list_id,
             age_cap_s=self.job.age_cap_s,
+            provider=self.provider,
+            route_size=self.job.route_size,
+            places=self.job.places,
             limit=limit,
             after=self.after,
             slot=slot,
@@ -184,7 +188,13 @@ class JobBook:
             # It was compiled when it was written; a newer program may judge otherwise. The other campaigns go on.
             log.error("campaign.content_refused", campaign_id=job.campaign_id, reason=str(error))
             return None
-        return Line(job=job, compiled=compiled, headers=headers, is_named=self._outlet != OWN)
+        return Line(
+            job=job,
+            compiled=compiled,
+            headers=headers,
+            provider=self._outlet.provider,
+            is_named=self._outlet != OWN,
+        )
 
 
 def own_domain(base_url: str) -> str:

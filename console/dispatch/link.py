@@ -7,6 +7,7 @@ import psycopg
 
 from console.dispatch import store
 from console.dispatch.asker import Asker
+from console.providers.base import Provider
 
 AGAIN_S = 0.5
 # Opens a connection of dispatch (asker.py).
@@ -16,8 +17,9 @@ Connect = Callable[[], psycopg.Connection]
 class Link:
     """A connection for claims and two for records, so that they wait for the disk at the same time."""
 
-    def __init__(self, connect: Connect):
+    def __init__(self, connect: Connect, provider: Provider):
         self._connect = connect
+        self._provider = provider
         self._again_at = 0.0
         self.worker_id = 0
         self.claims: Asker | None = None
@@ -61,7 +63,13 @@ class Link:
 
     def register(self, connection: psycopg.Connection) -> None:
         """Takes a new identity."""
-        self.worker_id = store.register(connection, host=os.uname().nodename, pid=os.getpid())
+        self.worker_id = store.register(
+            connection,
+            host=os.uname().nodename,
+            pid=os.getpid(),
+            provider=self._provider.name,
+            may_settle=self._provider.capabilities.may_settle,
+        )
 
     def close(self) -> None:
         for asker in self.askers:

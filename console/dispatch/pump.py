@@ -48,7 +48,7 @@ class Pump(threading.Thread):
         self._slots = settings.connections
         self._provider = provider
         self._gate = gate
-        self._link = Link(connect)
+        self._link = Link(connect, provider)
         self._claimer = Claimer(settings, lane=lane, outlet=outlet)
         self._connections = Connections(provider, most=settings.connections)
         self._may_claim = False
@@ -242,6 +242,7 @@ class Pump(threading.Thread):
             delivery.claimed,
             delivery.line.job,
             was_marked=delivery.was_marked,
+            may_settle=self._provider.capabilities.may_settle,
             retry_base_s=self._settings.retry_base_s,
             dice=random.random(),
         )
@@ -393,8 +394,7 @@ class Pump(threading.Thread):
 
     def _close(self) -> None:
         self._connections.close()
-        free = self._link.free_record
-        if self._is_stopping.is_set() and free is not None:
+        if self._is_stopping.is_set() and (free := self._link.free_record) is not None:
             with suppress(psycopg.OperationalError):
                 store.unregister(free.connection, self._link.worker_id)
         self._link.close()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from console.dispatch.asker import Statement, number_array, text_array
+from console.dispatch.route_store import chosen
 from console.sends.states import State
 
 # A row's place in the queue: due_at as the database writes it, and id.
@@ -35,6 +36,7 @@ class Claimed(NamedTuple):
     attempt_base: int = 0  # attempts before a person put it back: the cap and the waits count from there
     message_type: str | None = None  # of those outside campaigns, with their content
     content_id: int | None = None
+    is_bound: bool = False  # handed over again to the provider that may have it already
     # What the log says of it, of those outside campaigns; a campaign's are all alike (jobs.Line).
     correlation_id: str = ""
     dedupe_key: str = ""
@@ -102,7 +104,8 @@ WITH picked AS MATERIALIZED (
       FROM judged j
      WHERE s.account_id = j.account_id AND s.id = j.id AND s.status = 'queued'
     RETURNING s.id, s.email, s.subscriber_id, s.attempt_no, s.message_id, s.dated_at, s.merge_values, s.status,
-              s.due_at, s.attempt_base, s.message_type, s.content_id, s.correlation_id, s.dedupe_key
+              s.due_at, s.attempt_base, s.message_type, s.content_id, s.bound_to IS NOT NULL AS is_bound,
+              s.correlation_id, s.dedupe_key
 ){counted}, held AS (
     INSERT INTO claims (account_id, worker_id, campaign_id, send_ids)
     SELECT %(account_id)s::bigint, %(worker_id)s::bigint, {campaign_id}, array_agg(id)
@@ -115,7 +118,7 @@ SELECT json_build_array(
            (SELECT id FROM held),
            COALESCE(json_agg(json_build_array(id, email, subscriber_id, attempt_no, message_id,
                                               extract(epoch FROM dated_at)::bigint, merge_values, status, due_at::text,
-                                              attempt_base, message_type, content_id{evidence})
+                                              attempt_base, message_type, content_id, is_bound{evidence})
                              ORDER BY due_at, id), '[]'))
   FROM moved
 """
@@ -141,7 +144,10 @@ def _claim(name: str, **parts: str) -> Statement:
 
 CLAIM = _claim(
     "claim",
-    queue="s.campaign_id = %(campaign_id)s::bigint AND EXISTS (SELECT FROM campaigns c"
+    queue="s.campaign_id = %(campaign_id)s::bigint"
+    " AND CASE WHEN s.bound_to IS NOT NULL THEN s.bound_to = %(provider)s::text AND s.bound_until > now()"
+    "          ELSE (s.attempt_no - s.attempt_base) % %(route_size)s::int = ANY(%(places)s::int[]) END"
+    " AND EXISTS (SELECT FROM campaigns c"
     " WHERE c.account_id = %(account_id)s AND c.id = %(campaign_id)s AND c.status = 'sending')",
     suppressed_for="(x.list_id IS NULL OR x.list_id = %(list_id)s::bigint)",
     age_cap_s="%(age_cap_s)s::float8",
@@ -152,14 +158,14 @@ CLAIM = _claim(
 # What belongs to no campaign, of one account and lane; its caps are its message type's.
 CLAIM_LANE = _claim(
     "claim_lane",
-    # The first attempt goes to the route's first provider, a retry to its next: only what surely was not accepted is
-    # tried again by itself.
-    queue="""s.campaign_id IS NULL AND s.lane = %(lane)s::text
-       AND EXISTS (SELECT FROM message_types t
+    queue=f"""s.campaign_id IS NULL AND s.lane = %(lane)s::text
+       AND CASE WHEN s.bound_to IS NOT NULL THEN s.bound_to = %(provider)s::text AND s.bound_until > now()
+                ELSE EXISTS (
+                   SELECT FROM message_types t
                      LEFT JOIN routes r ON r.account_id = t.account_id AND r.name = COALESCE(t.route, 'default')
                     WHERE t.account_id = s.account_id AND t.name = s.message_type
-                      AND COALESCE(r.providers[1 + (s.attempt_no - s.attempt_base) % cardinality(r.providers)], 'smtp')
-                          = %(provider)s::text)""",
+                      AND COALESCE({chosen("s.account_id", "r.providers", "(s.attempt_no - s.attempt_base)")}, 'smtp')
+                          = %(provider)s::text) END""",
     suppressed_for="x.list_id IS NULL",
     age_cap_s="(SELECT t.age_cap_s::float8 FROM message_types t"
     " WHERE t.account_id = p.account_id AND t.name = p.message_type)",
@@ -218,7 +224,7 @@ WITH o AS MATERIALIZED (
       FROM unnest(%(m_account_id)s::bigint[], %(m_id)s::bigint[], %(m_worker_id)s::bigint[], %(m_list_id)s::bigint[])
         AS m (account_id, id, worker_id, list_id)
      WHERE s.account_id = m.account_id AND s.id = m.id AND s.status = 'sending' AND s.claimed_by = m.worker_id
-       AND s.handed_over_at IS NULL
+       AND s.handed_over_at IS NULL AND (s.bound_until IS NULL OR s.bound_until > now())
        AND NOT EXISTS (SELECT FROM suppressions x
                         WHERE x.account_id = s.account_id AND x.email_lower = s.email_lower
                           AND (x.list_id IS NULL OR x.list_id = m.list_id))
@@ -239,15 +245,20 @@ def claim_values(
     campaign_id: int,
     list_id: int,
     age_cap_s: int,
+    provider: str,
     limit: int,
     after: Position,
     slot: int,
+    route_size: int = 1,
+    places: Sequence[int] = (0,),
     through_ids: Sequence[int] = (),
 ) -> dict[str, str | int | float]:
     """Gives the values for CLAIM: up to `limit` due rows of the campaign, behind `after` in the queue's order.
 
     Rows that an opt-out or the age cap stops are moved to `suppressed` or `dead` by the same statement. The rest is
     named in one row of `claims`; `through_ids` are earlier claims of the worker, all of whose sends have moved on.
+
+    Takes: provider, its name in routes; places, what attempts modulo `route_size` gives for the rows that are its turn.
     """
     return {
         "worker_id": worker_id,
@@ -255,6 +266,9 @@ def claim_values(
         "campaign_id": campaign_id,
         "list_id": list_id,
         "age_cap_s": age_cap_s,
+        "provider": provider,
+        "route_size": route_size,
+        "places": number_array(places),
         "limit": limit,
         "after_due_at": after[0],
         "after_id": after[1],

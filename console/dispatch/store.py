@@ -15,9 +15,15 @@ RECOVERY_SLOT = 15
 WORKER_SLOT_COUNT = 15
 
 
-def register(connection: Connection, *, host: str, pid: int) -> int:
-    """Gives a new worker identity."""
-    row = connection.execute("INSERT INTO workers (host, pid) VALUES (%s, %s) RETURNING id", (host, pid)).fetchone()
+def register(connection: Connection, *, host: str, pid: int, provider: str, may_settle: bool = False) -> int:
+    """Gives a new worker identity.
+
+    Takes: may_settle, whether the provider can settle what it did not answer (providers.base.Capabilities).
+    """
+    row = connection.execute(
+        "INSERT INTO workers (host, pid, provider, may_settle) VALUES (%s, %s, %s, %s) RETURNING id",
+        (host, pid, provider, may_settle),
+    ).fetchone()
     assert row is not None
     return row[0]
 
@@ -216,7 +222,9 @@ def declare_dead(connection: Connection, *, dead_after_s: float) -> list[int]:
 
 _RECOVER = """
 WITH lost AS (
-    SELECT s.account_id, s.id, s.handed_over_at IS NOT NULL AS is_marked, COALESCE(t.in_doubt_policy, 'hold') AS policy,
+    SELECT s.account_id, s.id, s.handed_over_at IS NOT NULL AS is_marked, w.provider,
+           -- One whose provider can tell, or makes no second message of it, is not sent again by a guess.
+           w.may_settle OR COALESCE(t.in_doubt_policy, 'hold') = 'hold' AS is_held,
            COALESCE(t.attempt_cap, 1) AS attempt_cap
       FROM workers w
       JOIN claims k ON k.worker_id = w.id
@@ -231,13 +239,13 @@ WITH lost AS (
     UPDATE sends s
        SET status = CASE WHEN NOT l.is_marked
                          THEN CASE WHEN s.interrupted_count + 1 >= %(interruption_cap)s THEN 'dead' ELSE 'queued' END
-                         WHEN l.policy = 'hold' THEN 'in_doubt'
+                         WHEN l.is_held THEN 'in_doubt'
                          WHEN s.attempt_no - s.attempt_base >= l.attempt_cap THEN 'dead'
                          ELSE 'queued' END,
            interrupted_count = s.interrupted_count + CASE WHEN l.is_marked THEN 0 ELSE 1 END,
            error_class = CASE WHEN NOT l.is_marked AND s.interrupted_count + 1 >= %(interruption_cap)s
                               THEN 'worker-died'
-                              WHEN l.is_marked AND (l.policy = 'hold' OR s.attempt_no - s.attempt_base >= l.attempt_cap)
+                              WHEN l.is_marked AND (l.is_held OR s.attempt_no - s.attempt_base >= l.attempt_cap)
                               THEN 'no-answer-recovery' ELSE '' END,
            due_at = CASE WHEN l.is_marked OR s.interrupted_count = 0 THEN s.due_at
                          ELSE now() + make_interval(secs => random() * %(spread_s)s * 2 ^ s.interrupted_count) END,
@@ -248,11 +256,11 @@ WITH lost AS (
       FROM lost l
      WHERE s.account_id = l.account_id AND s.id = l.id AND s.status = 'sending'
     RETURNING s.account_id, s.campaign_id, s.id, s.status, s.attempt_no, s.claimed_by, s.claimed_at, s.handed_over_at,
-              l.is_marked, s.provider_reply
+              l.is_marked, COALESCE(l.provider, %(provider)s) AS provider, s.provider_reply
 ), tried AS (
     INSERT INTO attempts (account_id, send_id, attempt_no, worker_id, provider, outcome, phase, reply, claimed_at,
                           handed_over_at)
-    SELECT account_id, id, attempt_no, claimed_by, %(provider)s, 'no_answer', 'recovery', provider_reply, claimed_at,
+    SELECT account_id, id, attempt_no, claimed_by, provider, 'no_answer', 'recovery', provider_reply, claimed_at,
            handed_over_at
       FROM moved WHERE is_marked
 ), counted AS (
@@ -273,8 +281,9 @@ def recover(connection: Connection, *, provider: str, interruption_cap: int, spr
 
     Unmarked rows go back to the queue without an attempt counted; from the second interruption on with a random
     delay (up to spread_s * 2 ** interruptions seconds), so that a message that kills workers meets fewer bystanders.
-    Marked ones follow their message type's policy.
+    Marked ones follow their message type's policy, or are in doubt where their provider can settle them (doubts.py).
 
+    Takes: provider, of workers that did not say theirs.
     Gives: rows moved, of them in doubt, of them dead letters.
     """
     row = connection.execute(

@@ -3,12 +3,14 @@
 Each function is one statement on a connection that commits by itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from psycopg import Connection
 
 from console.content.source import Source
+from console.dispatch.route_store import chosen
 from console.providers.store import Configured
 
 
@@ -48,25 +50,36 @@ class Job:
     message_type: str
     correlation_id: str
     trigger_source: str
+    # The messages whose turn this provider is: those whose attempts modulo the route's size are among the places.
+    route_size: int = 1
+    places: Sequence[int] = (0,)
 
 
 def jobs(connection: Connection, account_id: int | None = None, provider: str = "smtp") -> list[Job]:
-    """Gives the campaigns that are sending, of one account or of all, whose route begins with this provider."""
+    """Gives the campaigns that are sending, of one account or of all, some of whose messages may go by this provider.
+
+    Those include the ones that wait for it alone (bound), though it is not its turn.
+    """
     rows = connection.execute(
-        """
+        f"""
         SELECT c.account_id, a.slug, c.id, c.list_id, l.name, c.version, t.in_doubt_policy, t.attempt_cap, t.age_cap_s,
                t.name, COALESCE(c.correlation_id, ''),
                COALESCE((SELECT g.source FROM triggers g WHERE g.account_id = c.account_id AND g.campaign_id = c.id
-                          ORDER BY g.id LIMIT 1), '')
+                          ORDER BY g.id LIMIT 1), ''),
+               cardinality(way.names), way.places
           FROM campaigns c
           JOIN accounts a ON a.id = c.account_id
           JOIN lists l ON l.account_id = c.account_id AND l.id = c.list_id
           JOIN message_types t ON t.account_id = c.account_id AND t.name = c.message_type
           LEFT JOIN routes r ON r.account_id = t.account_id AND r.name = COALESCE(t.route, 'default')
+         CROSS JOIN LATERAL (
+               SELECT n.names, ARRAY(SELECT k::int FROM generate_series(0, cardinality(n.names) - 1) AS k
+                                      WHERE {chosen("c.account_id", "n.names", "k")} = %(provider)s) AS places
+                 FROM (SELECT COALESCE(r.providers, ARRAY['smtp'])) AS n (names)) AS way
          WHERE c.status = 'sending' AND (%(account_id)s::bigint IS NULL OR c.account_id = %(account_id)s)
-           AND COALESCE(r.providers[1], 'smtp') = %(provider)s
+           AND %(provider)s = ANY(way.names)
          ORDER BY c.started_at, c.id
-        """,
+        """.replace(" % cardinality", " %% cardinality").encode(),
         {"account_id": account_id, "provider": provider},
     ).fetchall()
     return [Job(*row) for row in rows]
@@ -86,6 +99,9 @@ def accounts_with_due(connection: Connection, lane: str, account_id: int | None)
     ).fetchall()
 
 
+_CONFIGURED = ("account_id", "id", "name", "kind", "settings", "sealed_secret", "version", "changed_at")
+
+
 def routed_providers(connection: Connection) -> list[Configured]:
     """Gives the configured providers that a route names, of all accounts."""
     rows = connection.execute(
@@ -96,8 +112,15 @@ def routed_providers(connection: Connection) -> list[Configured]:
          ORDER BY p.account_id, p.id
         """
     ).fetchall()
-    names = ("account_id", "id", "name", "kind", "settings", "sealed_secret", "version", "changed_at")
-    return [Configured(**dict(zip(names, row, strict=True))) for row in rows]
+    return [Configured(**dict(zip(_CONFIGURED, row, strict=True))) for row in rows]
+
+
+def configured_providers(connection: Connection) -> list[Configured]:
+    """Gives all configured providers, of all accounts."""
+    rows = connection.execute(
+        "SELECT account_id, id, name, kind, settings, sealed_secret, version, changed_at FROM providers"
+    ).fetchall()
+    return [Configured(**dict(zip(_CONFIGURED, row, strict=True))) for row in rows]
 
 
 def terms(connection: Connection, account_id: int, message_type: str) -> TypeTerms:

@@ -1,4 +1,4 @@
-"""The sending part of a process: pumps, one thread for their heartbeats, one that listens for new work.
+"""The sending part of a process: pumps, a thread for their heartbeats, one that listens for new work, one for doubts.
 
 There is a pump for each lane and each provider that a route names, with a thread, connections and claims of its own:
 lanes never wait for one another, nor providers.
@@ -14,6 +14,7 @@ import structlog
 from console.config import Settings
 from console.dispatch import store, work_store
 from console.dispatch.asker import connect
+from console.dispatch.doubts import Doubts
 from console.dispatch.gate import Gate
 from console.dispatch.pump import Pump
 from console.dispatch.queues import OWN, Outlet
@@ -26,6 +27,7 @@ log = structlog.get_logger(__name__)
 
 DRAIN_S = 8.0
 LISTEN_AGAIN_S = 1.0
+DOUBTS_END_S = 0.5
 LANES = ("urgent", "normal", "bulk")
 # Connections of the urgent lane and of the normal one: their messages come one by one, not by the thousand.
 SMALL_LANE_CONNECTIONS = 4
@@ -59,9 +61,10 @@ class Worker:
             threading.Thread(target=self._beat, name="heartbeat", daemon=True),
             threading.Thread(target=self._listen, name="listener", daemon=True),
         ]
+        self._doubts = Doubts(settings, lambda: connect(database_url), self._is_over)
 
     def start(self) -> None:
-        for thread in (*self._pumps.values(), *self._threads):
+        for thread in (*self._pumps.values(), *self._threads, self._doubts):
             thread.start()
 
     def drain(self, *, within_s: float = DRAIN_S) -> None:
@@ -78,6 +81,8 @@ class Worker:
         for pump in pumps:
             pump.join(None if give_up_at is None else max(0.0, give_up_at - time.monotonic()))
         self._is_over.set()
+        # Its statements are short, but it may wait for a provider, whose answer another process will ask for again.
+        self._doubts.join(DOUBTS_END_S)
         return not any(pump.is_alive() for pump in pumps)
 
     def _new_pump(self, lane: str, way_id: int) -> Pump:

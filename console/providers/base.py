@@ -113,6 +113,11 @@ class Capabilities:
     keeps_message_id: bool = False  # whether the recipient sees our Message-ID
 
     @property
+    def may_settle(self) -> bool:
+        """Whether a message without an answer can be settled without a person: by its key, or by a look-up."""
+        return self.idempotency is not Idempotency.NONE or self.may_look_up
+
+    @property
     def safe_window_s(self) -> float:
         """How long after the first hand-over the key may be used again: the window without a margin for clocks."""
         return max(0.0, self.window_s - max(60.0, self.window_s / 5))

@@ -38,19 +38,21 @@ def plan(
     now: datetime,
     look_up_count: int = 0,
     was_absent: bool = False,
+    may_hand_over: bool = True,
 ) -> Plan:
     """Gives the next step for a message in doubt.
 
     Takes:  policy, hold or resend, of its message type; first_at, when it was first handed over without an answer: a
             later hand-over with the same key moves nothing; look_up_count, how often it was looked up already;
-            was_absent, whether the last look-up said NotThere.
+            was_absent, whether the last look-up said NotThere; may_hand_over, whether nothing else stands in the way of
+            another hand-over (an opt-out, a cancelled campaign, its age, its attempts).
     Shape:  look-ups at the settling time, then at twice, four times, ... it, up to a day.
     """
     age = now - first_at
-    is_keyed = capabilities.idempotency is not Idempotency.NONE
+    is_keyed = may_hand_over and capabilities.idempotency is not Idempotency.NONE
     if is_keyed and age < timedelta(seconds=capabilities.safe_window_s):
         return Plan(Step.RESEND_SAME_KEY, now)
-    if was_absent and capabilities.is_absence_proof:
+    if may_hand_over and was_absent and capabilities.is_absence_proof:
         return Plan(Step.RESEND_SAME_KEY, now)
     has_looked = policy == "resend" and look_up_count > 0
     if capabilities.may_look_up and not has_looked:
@@ -60,4 +62,4 @@ def plan(
         reaches = age < timedelta(seconds=capabilities.horizon_s) if look_up_count == 0 else look_at - first_at < limit
         if reaches:
             return Plan(Step.LOOK_UP, max(look_at, now))
-    return Plan(Step.RESEND if policy == "resend" else Step.HOLD, now)
+    return Plan(Step.RESEND if policy == "resend" and may_hand_over else Step.HOLD, now)

@@ -2,7 +2,7 @@
 
 from console.config import Settings
 from console.errors import ConfigError
-from console.providers.base import Provider
+from console.providers.base import Capabilities, Provider
 from console.providers.kinds import KINDS, Made
 from console.providers.smtp import Smtp
 from console.providers.store import Configured
@@ -20,6 +20,12 @@ def provider_for(settings: Settings) -> Provider:
 def provider_name(settings: Settings) -> str:
     """Gives the name of the provider that the settings name, without making it (which reads certificates)."""
     return Smtp.name
+
+
+def capabilities_of(row: Configured) -> Capabilities:
+    """Gives what a configured provider can do; nothing when this program does not know its kind."""
+    kind = KINDS.get(row.kind)
+    return kind.capabilities if kind else Capabilities()
 
 
 def open_provider(settings: Settings, row: Configured | None) -> Provider:

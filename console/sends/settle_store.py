@@ -233,7 +233,10 @@ def lock_campaigns(session: Session, account_id: int, set_id: int) -> None:
 
 _FINAL = "finished_at = now()"
 # A fresh start: due now, its age and its attempts counted from here; what identifies the message stays as it is.
-_AGAIN = "due_at = now(), first_due_at = now(), attempt_base = s.attempt_no, interrupted_count = 0, finished_at = NULL"
+_AGAIN = (
+    "due_at = now(), first_due_at = now(), attempt_base = s.attempt_no, interrupted_count = 0, finished_at = NULL,"
+    " bound_to = NULL, bound_until = NULL"
+)
 _ASSIGNMENTS = {
     Change.REVIVE: f"status = 'queued', {_AGAIN}",
     Change.SETTLE_RESEND: f"status = 'queued', {_AGAIN}",

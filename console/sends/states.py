@@ -55,18 +55,19 @@ STEPS: dict[Change, Step] = {
     Change.CLAIM: Step(frozenset({S.QUEUED}), S.SENDING),
     # The fence before the final dot: the row stays where it is, but only if it still is there.
     Change.MARK: Step(frozenset({S.SENDING}), S.SENDING),
-    # From IN_DOUBT the next three need proof: a late answer to the same attempt.
+    # From IN_DOUBT the next three need proof: a late answer to the same attempt, or the provider's own records.
     Change.ACCEPT: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.SENT),
     Change.REFUSE: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.FAILED),
     Change.DEFER: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.QUEUED),
     # Surely not handed over: no attempt is counted. From IN_DOUBT when the worker itself, frozen meanwhile, says so.
     Change.GIVE_BACK: Step(frozenset({S.SENDING, S.IN_DOUBT}), S.QUEUED),
-    Change.DOUBT: Step(frozenset({S.SENDING}), S.IN_DOUBT),
+    # From QUEUED when it was to be handed over again to the provider that may have it, and can't be safely any more.
+    Change.DOUBT: Step(frozenset({S.SENDING, S.QUEUED}), S.IN_DOUBT),
     Change.BURY: Step(frozenset({S.QUEUED, S.SENDING, S.IN_DOUBT}), S.DEAD),
     Change.SUPPRESS: Step(frozenset({S.QUEUED, S.SENDING}), S.SUPPRESSED),
     Change.CANCEL: Step(frozenset({S.QUEUED, S.SENDING}), S.CANCELLED),
     Change.EXPIRE: Step(frozenset({S.QUEUED}), S.EXPIRED),
-    # A person, with a reason, or the message type's policy.
+    # A person, with a reason; the message type's policy; a provider that makes no second message of it.
     Change.SETTLE_SENT: Step(frozenset({S.IN_DOUBT}), S.SENT),
     Change.SETTLE_RESEND: Step(frozenset({S.IN_DOUBT}), S.QUEUED),
     Change.SETTLE_FAILED: Step(frozenset({S.IN_DOUBT}), S.FAILED),

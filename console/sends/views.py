@@ -6,9 +6,9 @@ from sqlalchemy.orm import Session
 from console.accounts import store as accounts
 from console.audience.address import parse
 from console.errors import InvalidInput
-from console.sends import search_store, settle_store, trigger_store
+from console.sends import look_up_store, search_store, settle_store, trigger_store
 from console.sends.search_store import Found
-from console.sends.words import CHANGES, DECISIONS, OUTCOMES, PHASES, WORDS
+from console.sends.words import CHANGES, DECISIONS, FOUND, OUTCOMES, PHASES, WORDS
 from console.web.database import transaction
 from console.web.guards import account_id, person
 from console.web.pages import page
@@ -49,6 +49,8 @@ def show(send_id: int):
         detail = search_store.show_send(session, account_id(), send_id)
         decisions = settle_store.decisions(session, account_id(), send_id)
         triggers = trigger_store.of_send(session, account_id(), send_id)
+        look_ups = look_up_store.look_ups_of(session, account_id(), send_id)
+        next_step = look_up_store.next_step(session, account_id(), send_id)
     # What a person may decide about it now; nothing in most states.
     may = [change for change, source in settle_store.SOURCES.items() if detail.send.status == source]
     words = {"words": WORDS, "outcomes": OUTCOMES, "phases": PHASES, "changes": CHANGES}
@@ -58,6 +60,9 @@ def show(send_id: int):
         send=detail.send,
         decisions=decisions,
         triggers=triggers,
+        look_ups=look_ups,
+        next_step=next_step,
+        found_words=FOUND,
         trigger_words=DECISIONS,
         open_changes={change: CHANGES[change] for change in may if person().has_role("operator")},
         **words,

@@ -139,3 +139,6 @@ ODDITIES: dict[str, str] = {
     "key_looks_random": "The key looks random: the same message has come with another one.",
     "key_too_broad": "The key is too broad: it came before with other parameters.",
 }
+
+# What a provider answered that was asked for a message.
+FOUND: dict[str, str] = {"found": "has it", "absent": "has no such message", "unknown": "could not tell"}

@@ -54,7 +54,7 @@ class Hand:
     def __init__(self, database_url: str):
         self.connection = connect(database_url)
         self.asker = Asker(self.connection)
-        self.worker_id = store.register(self.connection, host="test", pid=1)
+        self.worker_id = store.register(self.connection, host="test", pid=1, provider="smtp")
 
     def ask(self, statement: Statement, values: dict) -> list:
         self.asker.ask(statement, values)
@@ -73,8 +73,8 @@ class Hand:
     ) -> tuple[list[Claimed], Position | None]:
         values = recorder.claim_values(
             worker_id=self.worker_id, account_id=where.account_id, campaign_id=where.campaign_id,
-            list_id=where.list_id, age_cap_s=age_cap_s, limit=limit, after=after, slot=self.worker_id % 15,
-            through_ids=through_ids,
+            list_id=where.list_id, age_cap_s=age_cap_s, provider="smtp", limit=limit, after=after,
+            slot=self.worker_id % 15, through_ids=through_ids,
         )  # fmt: skip
         return recorder.claimed_rows(
             self.ask(recorder.CLAIM, values),

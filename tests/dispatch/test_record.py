@@ -245,12 +245,42 @@ def test_the_claim_walks_the_queue_index_and_nothing_else_late_in_a_campaign(eng
     hand = Hand(database_url)
     claimed, _ = hand.claim(where)
     assert len(claimed) == 1
-    plans = hand.connection.execute("EXPLAIN EXECUTE claim(1, 1, '-infinity', 0, 20, 1, 60, 1, 1, '{}')").fetchall()
+    plans = hand.connection.execute(
+        "EXPLAIN EXECUTE claim(1, 1, 'smtp', 1, '{0}', '-infinity', 0, 20, 1, 60, 1, 1, '{}')"
+    ).fetchall()
     plan = "\n".join(line for (line,) in plans)
     picking = plan[: plan.index("CTE judged")]
     assert "sends_queued_idx" in picking
     assert "Sort" not in picking
     assert "Seq Scan on sends" not in plan
+
+
+@pytest.mark.parametrize(("until_s", "is_marked"), [(60, True), (-1, False)])
+def test_a_bound_row_is_marked_in_its_window_only(
+    engine: Engine, database_url: str, until_s: int, is_marked: bool
+) -> None:
+    """Claimed in time, it may have waited for a free connection since; later the key is forgotten."""
+    where = sending(engine, recipients=1)
+    hand = Hand(database_url)
+    bind = "UPDATE sends SET bound_to = 'smtp', bound_until = now() + make_interval(secs => %s)"
+    hand.connection.execute(bind, (60,))
+    claimed, _ = hand.claim(where)
+    assert [each.is_bound for each in claimed] == [True]
+    hand.connection.execute(bind, (until_s,))
+    assert hand.record(where, marks=claimed) == ([claimed[0].id] if is_marked else [], [])
+
+
+@pytest.mark.parametrize(("bound_to", "until_s"), [("other", 60), ("smtp", -1)])
+def test_a_bound_row_is_claimed_by_its_provider_in_its_window_only(
+    engine: Engine, database_url: str, bound_to: str, until_s: int
+) -> None:
+    where = sending(engine, recipients=2)
+    hand = Hand(database_url)
+    hand.connection.execute(
+        "UPDATE sends SET bound_to = %s, bound_until = now() + make_interval(secs => %s) WHERE email LIKE 'r0@%%'",
+        (bound_to, until_s),
+    )
+    assert [each.email for each in hand.claim(where)[0]] == ["r1@example.com"]
 
 
 def test_neither_a_mark_nor_an_outcome_touches_an_index(engine: Engine, database_url: str) -> None:

@@ -4,9 +4,11 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from at_vendor import ask, route, use, vendor_house
 from house import House, house
 from peers.sink import Sink
 from peers.sink_script import Rule
+from peers.vendor import Fault, Said
 from sqlalchemy import Engine, text
 
 from console.db import transaction
@@ -95,6 +97,80 @@ def test_what_the_first_provider_surely_did_not_take_goes_to_the_second(
         assert [each.recipient for each in second.accepted] == ["u1@example.com"]
         assert not first.datas
         assert not own.datas
+
+
+def test_while_the_first_provider_is_away_all_goes_by_the_second_and_then_by_the_first_again(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    """Single messages and campaigns; no attempt is counted for what could not be reached."""
+    with Sink(is_listening=False) as first, Sink() as second, Sink() as own:
+        at = _house(engine, database_url, tmp_path, own, first, second, routes={"default": ["p0", "p1"]})
+        campaign_id = at.stage.approved()
+        _accept(at, 1)
+        with at.sending():
+            at.wait_until_sent(campaign_id)
+            at.wait_until(lambda: _is_through(at))
+            assert Counter(each.recipient for each in second.accepted) == {"u1@example.com": 1, "c@example.com": 1}
+            assert set(at.rows("status", "attempt_no").values()) == {("sent", 1)}
+            assert not first.datas
+            first.accept_connections()
+            at.wait_until(lambda: _open_breakers(at) == [], timeout_s=40)
+            _accept(at, 2)
+            campaign_id = at.stage.approved()
+            at.wait_until_sent(campaign_id)
+            at.wait_until(lambda: _is_through(at))
+        assert Counter(each.recipient for each in first.accepted) == {"u2@example.com": 1, "c@example.com": 1}
+        assert len(second.accepted) == 2
+        assert not own.datas
+
+
+def test_a_campaign_s_message_that_the_first_did_not_take_goes_to_the_second(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    with Sink(Rule(stage="RCPT", reply="451 4.3.0 later")) as first, Sink() as second, Sink() as own:
+        at = _house(engine, database_url, tmp_path, own, first, second, routes={"default": ["p0", "p1"]})
+        campaign_id = at.stage.approved()
+        with at.sending(RETRY_BASE_SECONDS="0.05"):
+            at.wait_until_sent(campaign_id)
+        assert [each.recipient for each in second.accepted] == ["c@example.com"]
+        assert not first.datas
+        assert set(at.rows("status", "attempt_no").values()) == {("sent", 2)}
+
+
+def test_when_all_are_away_everything_waits_for_whoever_is_back_first(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    with Sink(is_listening=False) as first, Sink(is_listening=False) as second, Sink() as own:
+        at = _house(engine, database_url, tmp_path, own, first, second, routes={"default": ["p0", "p1"]})
+        _accept(at, 1)
+        with at.sending():
+            at.wait_until(lambda: _open_breakers(at) == ["1/p0", "1/p1"])
+            assert at.rows("status", "attempt_no") == {"u1@example.com": ("queued", 0)}
+            second.accept_connections()
+            at.wait_until(lambda: _is_through(at), timeout_s=40)
+        assert [each.recipient for each in second.accepted] == ["u1@example.com"]
+
+
+def test_an_account_that_is_out_of_messages_at_one_vendor_goes_by_the_other(
+    engine: Engine, database_url: str, tmp_path: Path
+) -> None:
+    """Surely not accepted, and nothing is said about the message: no attempt is counted."""
+    quota = Said(429, {"name": "daily_quota_exceeded", "message": "quota"})
+    with vendor_house(engine, database_url, tmp_path) as (at, vendor), Sink() as second:
+        vendor.faults += [Fault("skip", said=quota)] * 50
+        use(at, "smtp", name="p1", secret=None, settings={"host": "127.0.0.1", "port": str(second.port), "tls": "off"})
+        route(at, "main", "p1")
+        ask(at)
+        with at.sending():
+            at.wait_until(lambda: _is_through(at))
+        assert [each.recipient for each in second.accepted] == ["u0@example.com"]
+        assert (vendor.taken, at.rows("attempt_no")) == ([], {"u0@example.com": 1})
+
+
+def _open_breakers(at: House) -> list[str]:
+    with transaction(at.engine) as session:
+        open_ones = "SELECT name FROM provider_states WHERE breaker = 'open' ORDER BY name"
+        return list(session.execute(text(open_ones)).scalars())
 
 
 def test_what_may_have_been_taken_never_goes_to_another(engine: Engine, database_url: str, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def _has_sql(tree: ast.AST) -> bool:
 
 def _may_hold_sql(module: str) -> bool:
     name = module.rpartition("/")[2]
-    return name.endswith("store.py") or name == "models.py" or module in SQL_ROOMS
+    return name.endswith(("store.py", "models.py")) or module in SQL_ROOMS
 
 
 def _may_know_flask(module: str) -> bool:

@@ -73,7 +73,8 @@ def test_who_when_and_why_stand_with_each_send_and_in_the_audit_log(office: visi
 def test_a_send_put_back_starts_anew_but_stays_the_same_message(office: visit.Office, change: Change) -> None:
     send_id = MAKE[SOURCES[change]](
         office, office.campaign("sending"), attempt_no=12, interrupted_count=5, dated_at="2027-01-02 10:00Z",
-        first_due_at="2026-01-01 10:00Z", due_at="2027-01-02 10:00Z",
+        first_due_at="2026-01-01 10:00Z", due_at="2027-01-02 10:00Z", bound_to="main",
+        bound_until="2027-01-02 10:00Z",
     )  # fmt: skip
     kept = "message_id, dated_at, dedupe_key, merge_values, attempt_no, correlation_id"
     before = sql(office, f"SELECT {kept} FROM sends")
@@ -82,9 +83,9 @@ def test_a_send_put_back_starts_anew_but_stays_the_same_message(office: visit.Of
     [row] = sql(
         office,
         "SELECT attempt_base, interrupted_count, error_class, finished_at, due_at = first_due_at,"
-        " due_at > now() - interval '1 minute' FROM sends",
+        " due_at > now() - interval '1 minute', bound_to, bound_until FROM sends",
     )
-    assert row == (12, 0, "", None, True, True)
+    assert row == (12, 0, "", None, True, True, None, None)
 
 
 def test_what_became_dead_later_is_not_touched(office: visit.Office) -> None:

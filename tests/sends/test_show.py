@@ -1,11 +1,14 @@
 """One send with its attempts."""
 
+from datetime import UTC, datetime
+
 import visit
 from doorway import Doorway
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
 
 from console import clock
 from console.db import transaction
+from console.dispatch.models import Doubt, LookUp
 from console.sends.models import Attempt
 
 
@@ -54,6 +57,24 @@ def test_a_send_in_doubt_is_explained(engine: Engine) -> None:
     shown = visit.words(office.browser("sue").get(f"/sends/{send_id}"))
     assert "In doubt" in shown
     assert "It is not sent again by itself, because that could send it twice." in shown
+
+
+def test_a_send_in_doubt_shows_what_its_provider_was_asked_and_what_comes_next(engine: Engine) -> None:
+    office = visit.office(engine)
+    send_id = office.send(status="in_doubt", attempt_no=1)
+    keys = {"account_id": office.account_id, "send_id": send_id, "attempt_no": 1, "provider": "1/main"}
+    with transaction(engine) as session:
+        session.add(Doubt(**keys, first_at=clock.now(), due_at=datetime(2027, 1, 2, 10, tzinfo=UTC)))
+        session.add(LookUp(**keys, asked="so-7-ab", answer="unknown", words="no answer in time"))
+        session.add(LookUp(**keys, asked="so-7-ab", answer="found", words="HTTP 200: found", provider_id="pm-1"))
+    shown = visit.words(office.browser("sue").get(f"/sends/{send_id}"))
+    assert "Sendonce asks 1/main about it" in shown
+    assert "2 Jan 2027, 10:00:00 UTC at the earliest" in shown
+    assert "1/main, about attempt 1 for so-7-ab could not tell no answer in time" in shown
+    assert "has it as pm-1 HTTP 200: found" in shown
+    with transaction(engine) as session:
+        session.execute(update(Doubt).values(due_at=None))
+    assert "Sendonce does nothing more about it" in visit.words(office.browser("sue").get(f"/sends/{send_id}"))
 
 
 def test_a_send_that_waits_says_when_it_is_due(engine: Engine) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from console.campaigns import states as campaign_states
-from console.dispatch import recorder, store
+from console.dispatch import doubt_store, recorder, store
 from console.sends import report_store, settle_store
 from console.sends.states import FINAL, STEPS, Change, State
 
@@ -73,3 +73,20 @@ def test_a_report_moves_from_where_and_to_where_the_table_says() -> None:
     step = STEPS[Change.REPORT]
     assert set(re.findall(r"'(in_doubt|queued|dead|sending|failed)'", report_store.SETTLE)) == set(step.sources)
     assert re.findall(r"SET status = '(\w+)'", report_store.SETTLE) == [step.target]
+
+
+@pytest.mark.parametrize(
+    ("statement", "change"),
+    [
+        (doubt_store.QUEUE_AGAIN, Change.SETTLE_RESEND),
+        (doubt_store.DOUBT_AGAIN, Change.DOUBT),
+        (doubt_store.SETTLE_FOUND, Change.ACCEPT),
+    ],
+)
+def test_what_is_settled_without_a_person_goes_from_where_and_to_where_the_table_says(
+    statement: str, change: Change
+) -> None:
+    [source] = re.findall(r"s\.status = '(\w+)'", statement)
+    [target] = re.findall(r"UPDATE sends s\s+SET status = '(\w+)'", statement)
+    assert source in STEPS[change].sources
+    assert target == STEPS[change].target
